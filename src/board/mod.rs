@@ -1,0 +1,29 @@
+//! The board, next to [`shakmaty`]: a game with its history, the vocabulary of 1,968 UCI moves, and
+//! the features of a position that networks look at.
+//!
+//! ```
+//! use glance::board::{Game, MoveIndex};
+//!
+//! let mut game = Game::default();
+//! let m = game.parse_uci("e2e4").unwrap();
+//! assert_eq!(MoveIndex::of(m).uci(), "e2e4");
+//! game.play(m);
+//! assert_eq!(game.position().fullmoves().get(), 1);
+//! # use shakmaty::Position;
+//! ```
+
+mod conditions;
+mod features;
+mod fen;
+mod game;
+mod perft;
+mod vocabulary;
+
+pub use conditions::{Conditions, Pool, Seat};
+pub use features::{
+    BOARDS, CODES, EMPTY, Features, GLOBALS, MARKS, MISSING, global_names,
+};
+pub use fen::{FenError, parse_fen, write_fen};
+pub use game::{Game, IllegalMove, Repetitions, Terminal};
+pub use perft::{divide, perft};
+pub use vocabulary::{MOVES, MoveIndex};

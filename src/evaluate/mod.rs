@@ -1,0 +1,5 @@
+//! Positions in, evaluations out.
+
+mod wdl;
+
+pub use wdl::{LARGEST_CP, Wdl};

@@ -1,0 +1,50 @@
+//! Where each of the 1,968 moves stands among the 4,352 logits of the from × to head.
+
+use crate::board::{MOVES, MoveIndex};
+use shakmaty::{Rank, Role};
+
+/// Logits of the head: 64 × 64 squares, then 8 × 8 files × 4 promotion pieces.
+pub(super) const LOGITS: usize = 64 * 64 + 8 * 8 * 4;
+
+/// For each move of the vocabulary, as the player to move sees it, its logit. Promotions of the other side
+/// (second to first rank) never happen in that view: they are given the plain from × to logit.
+pub(super) fn table() -> Vec<i32> {
+    (0..MOVES)
+        .filter_map(MoveIndex::new)
+        .map(|m| {
+            let (from, to) = (m.from(), m.to());
+            let plain = from.to_usize() * 64 + to.to_usize();
+            let piece = match m.promotion() {
+                Some(Role::Queen) => 0,
+                Some(Role::Rook) => 1,
+                Some(Role::Bishop) => 2,
+                Some(Role::Knight) => 3,
+                _ => return plain as i32,
+            };
+            if to.rank() != Rank::Eighth {
+                return plain as i32;
+            }
+            (64 * 64 + (from.file().to_usize() * 8 + to.file().to_usize()) * 4 + piece) as i32
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn moves_that_can_happen_have_a_logit_each() {
+        let table = table();
+        let seen: HashSet<i32> = (0..MOVES)
+            .filter(|&i| {
+                let m = MoveIndex::new(i).expect("in range");
+                m.promotion().is_none() || m.to().rank() == Rank::Eighth
+            })
+            .map(|i| table[i])
+            .collect();
+        assert_eq!(seen.len(), 1792 + 88);
+        assert!(table.iter().all(|&i| (0..LOGITS as i32).contains(&i)));
+    }
+}

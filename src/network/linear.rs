@@ -1,0 +1,41 @@
+//! A linear layer on rows: `[rows, in] → [rows, out]`.
+
+use burn::module::{Module, Param};
+use burn::tensor::backend::Backend;
+use burn::tensor::{Distribution, Tensor};
+
+/// `x·W + b`, always on two dimensions: one matrix product, whatever the backend makes of batches.
+#[derive(Module, Debug)]
+pub(crate) struct Linear<B: Backend> {
+    /// `[in, out]`
+    weight: Param<Tensor<B, 2>>,
+    bias: Option<Param<Tensor<B, 1>>>,
+}
+
+impl<B: Backend> Linear<B> {
+    /// Weights drawn from a normal distribution of deviation `gain / √in`; biases zero.
+    pub(crate) fn new(from: usize, to: usize, gain: f64, bias: bool, device: &B::Device) -> Linear<B> {
+        Linear {
+            weight: normal([from, to], gain / (from as f64).sqrt(), device),
+            bias: bias.then(|| Param::from_tensor(Tensor::zeros([to], device))),
+        }
+    }
+
+    /// `[rows, in] → [rows, out]`
+    pub(crate) fn forward(&self, x: Tensor<B, 2>) -> Tensor<B, 2> {
+        let y = x.matmul(self.weight.val());
+        match &self.bias {
+            Some(bias) => y + bias.val().unsqueeze(),
+            None => y,
+        }
+    }
+}
+
+/// A parameter drawn from a normal distribution.
+pub(crate) fn normal<B: Backend, const D: usize>(
+    shape: [usize; D],
+    deviation: f64,
+    device: &B::Device,
+) -> Param<Tensor<B, D>> {
+    Param::from_tensor(Tensor::random(shape, Distribution::Normal(0.0, deviation), device))
+}

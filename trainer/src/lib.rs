@@ -1,0 +1,7 @@
+//! The trainer: makes the networks that Glance plays with.
+#![deny(missing_docs)]
+
+pub mod backend;
+pub mod data;
+pub mod measure;
+pub mod train;

@@ -1,0 +1,3 @@
+//! How good a network is.
+
+pub mod validation;

@@ -1,0 +1,122 @@
+//! Checkpoints: everything that a run needs to go on as if it had never stopped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use burn::module::Module;
+use burn::optim::Optimizer;
+use burn::record::{BinFileRecorder, FullPrecisionSettings, Recorder};
+use burn::tensor::backend::AutodiffBackend;
+use glance::network::{Kernels, Network};
+use serde::{Deserialize, Serialize};
+
+use super::recipe::Recipe;
+
+/// Where a run stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Steps done.
+    pub step: u64,
+    /// Seconds spent training, over all resumptions.
+    pub seconds: f64,
+    /// What is being trained, and how.
+    pub recipe: Recipe,
+}
+
+/// Why a checkpoint could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// The file system refused.
+    #[error("{path}: {error}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        error: std::io::Error,
+    },
+    /// Something in the folder is not what it should be.
+    #[error("checkpoint {path}: {reason}")]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+type Files = BinFileRecorder<FullPrecisionSettings>;
+
+fn io(path: &Path) -> impl Fn(std::io::Error) -> CheckpointError + '_ {
+    move |error| CheckpointError::Io { path: path.to_owned(), error }
+}
+
+fn content<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> CheckpointError + '_ {
+    move |error| CheckpointError::Content { path: path.to_owned(), reason: error.to_string() }
+}
+
+/// Writes a checkpoint into `<run>/checkpoint`: beside it first, then put in its place, so that a kill at any moment
+/// leaves a whole one.
+pub fn save<B, O>(
+    run: &Path,
+    network: &Network<B>,
+    average: &Network<B::InnerBackend>,
+    optimizer: &O,
+    state: &State,
+) -> Result<(), CheckpointError>
+where
+    B: AutodiffBackend + Kernels,
+    B::InnerBackend: Kernels,
+    O: Optimizer<Network<B>, B>,
+{
+    let (new, current, old) = (run.join("checkpoint.new"), run.join("checkpoint"), run.join("checkpoint.old"));
+    let _ = fs::remove_dir_all(&new);
+    fs::create_dir_all(&new).map_err(io(&new))?;
+    let files = Files::new();
+    Recorder::<B>::record(&files, network.clone().into_record(), new.join("network")).map_err(content(&new))?;
+    let record = average.clone().into_record();
+    Recorder::<B::InnerBackend>::record(&files, record, new.join("average")).map_err(content(&new))?;
+    Recorder::<B>::record(&files, optimizer.to_record(), new.join("optimizer")).map_err(content(&new))?;
+    let text = serde_json::to_string_pretty(state).map_err(content(&new))?;
+    fs::write(new.join("state.json"), text).map_err(io(&new))?;
+    let _ = fs::remove_dir_all(&old);
+    if current.exists() {
+        fs::rename(&current, &old).map_err(io(&current))?;
+    }
+    fs::rename(&new, &current).map_err(io(&new))?;
+    let _ = fs::remove_dir_all(&old);
+    Ok(())
+}
+
+/// The folder of the newest whole checkpoint of a run, if there is one.
+pub fn find(run: &Path) -> Option<PathBuf> {
+    ["checkpoint", "checkpoint.old"].map(|name| run.join(name)).into_iter().find(|p| p.join("state.json").exists())
+}
+
+/// Where the run of a checkpoint stands.
+pub fn read_state(folder: &Path) -> Result<State, CheckpointError> {
+    let path = folder.join("state.json");
+    let text = fs::read_to_string(&path).map_err(io(&path))?;
+    serde_json::from_str(&text).map_err(content(&path))
+}
+
+/// Puts a checkpoint's weights and optimiser back.
+pub fn load<B, O>(
+    folder: &Path,
+    network: Network<B>,
+    optimizer: O,
+    device: &B::Device,
+) -> Result<(Network<B>, Network<B::InnerBackend>, O), CheckpointError>
+where
+    B: AutodiffBackend + Kernels,
+    B::InnerBackend: Kernels,
+    O: Optimizer<Network<B>, B>,
+{
+    use burn::module::AutodiffModule;
+    let files = Files::new();
+    let record = Recorder::<B::InnerBackend>::load(&files, folder.join("average"), device).map_err(content(folder))?;
+    let average = network.valid().load_record(record);
+    let record = Recorder::<B>::load(&files, folder.join("network"), device).map_err(content(folder))?;
+    let network = network.load_record(record);
+    let record = Recorder::<B>::load(&files, folder.join("optimizer"), device).map_err(content(folder))?;
+    Ok((network, average, optimizer.load_record(record)))
+}

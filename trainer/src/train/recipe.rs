@@ -1,0 +1,140 @@
+//! Everything that a training run is made of, in one TOML file.
+
+use std::path::Path;
+
+use glance::network::Config;
+use serde::{Deserialize, Serialize};
+
+use crate::data::sample::Augmentation;
+
+/// A network and how it is trained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// The network.
+    pub network: Config,
+    /// The optimiser and its schedule.
+    pub training: Training,
+    /// Where positions come from.
+    pub data: Data,
+}
+
+/// How long a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Budget {
+    /// Steps of the optimiser.
+    Steps(u64),
+    /// Minutes spent training, over all resumptions: for machines whose speed is not known in advance.
+    Minutes(f64),
+}
+
+/// The optimiser and its schedule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Training {
+    /// Length of the run.
+    pub budget: Budget,
+    /// Positions a step.
+    pub batch: usize,
+    /// Peak learning rate.
+    pub learning_rate: f64,
+    /// Share of the run spent warming up.
+    pub warmup: f64,
+    /// Decoupled weight decay.
+    pub weight_decay: f32,
+    /// Largest norm of the whole gradient.
+    pub clip: f32,
+    /// Decay of the moving average of the weights.
+    pub ema: f64,
+    /// Weight of the value's loss against the policy's.
+    pub value_weight: f64,
+    /// Seed of the weights and of the order of the data.
+    pub seed: u64,
+}
+
+/// Where positions come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Data {
+    /// Share of each source: the beginning of its shards' names.
+    pub mixture: toml::Table,
+    /// What is forgotten on purpose.
+    #[serde(default)]
+    pub augmentation: Augmentation,
+}
+
+/// Why a recipe cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RecipeError {
+    /// Not readable.
+    #[error("{path}: {reason}")]
+    Read {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The network is impossible.
+    #[error(transparent)]
+    Network(#[from] glance::network::ConfigError),
+    /// A number is out of its range.
+    #[error("{field} is {value}: {allowed}")]
+    Range {
+        /// The field.
+        field: String,
+        /// What it was.
+        value: String,
+        /// What it may be.
+        allowed: &'static str,
+    },
+}
+
+impl Recipe {
+    /// Reads a recipe and checks it.
+    ///
+    /// # Errors
+    /// When the file cannot be read or asks for something impossible.
+    pub fn read(path: &Path) -> Result<Recipe, RecipeError> {
+        let fail = |reason: String| RecipeError::Read { path: path.display().to_string(), reason };
+        let text = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
+        let recipe: Recipe = toml::from_str(&text).map_err(|e| fail(e.to_string().trim().replace('\n', " ")))?;
+        recipe.check()?;
+        Ok(recipe)
+    }
+
+    /// Checks every number.
+    ///
+    /// # Errors
+    /// The first that is out of its range.
+    pub fn check(&self) -> Result<(), RecipeError> {
+        self.network.check()?;
+        let t = &self.training;
+        let range = |ok: bool, field: &str, value: String, allowed| {
+            if ok { Ok(()) } else { Err(RecipeError::Range { field: field.into(), value, allowed }) }
+        };
+        let (length, field) = match t.budget {
+            Budget::Steps(n) => (n as f64, "training.budget.steps"),
+            Budget::Minutes(n) => (n, "training.budget.minutes"),
+        };
+        range(length > 0.0 && length.is_finite(), field, length.to_string(), "more than 0 is allowed")?;
+        range((1..=65_536).contains(&t.batch), "training.batch", t.batch.to_string(), "1 to 65536 are allowed")?;
+        let lr = t.learning_rate;
+        range(lr > 0.0 && lr <= 1.0, "training.learning_rate", lr.to_string(), "above 0, up to 1 is allowed")?;
+        range((0.0..1.0).contains(&t.warmup), "training.warmup", t.warmup.to_string(), "0 up to 1 is allowed")?;
+        range((0.0..1.0).contains(&t.ema), "training.ema", t.ema.to_string(), "0 up to 1 is allowed")?;
+        range(t.clip > 0.0, "training.clip", t.clip.to_string(), "more than 0 is allowed")?;
+        for (name, share) in &self.data.mixture {
+            let share_of = share.as_float().or(share.as_integer().map(|i| i as f64));
+            let ok = share_of.is_some_and(|s| s >= 0.0 && s.is_finite());
+            range(ok, &format!("data.mixture.{name}"), share.to_string(), "a number, 0 or more, is allowed")?;
+        }
+        Ok(())
+    }
+
+    /// The mixture as pairs.
+    pub fn mixture(&self) -> Vec<(String, f64)> {
+        let number = |v: &toml::Value| v.as_float().or(v.as_integer().map(|i| i as f64)).unwrap_or(0.0);
+        self.data.mixture.iter().map(|(name, v)| (name.clone(), number(v))).filter(|(_, w)| *w > 0.0).collect()
+    }
+}

@@ -1,0 +1,130 @@
+//! Loss and gradients of one batch, split over threads where the device is a CPU.
+
+use burn::module::{AutodiffModule, Module};
+use burn::optim::{GradientsAccumulator, GradientsParams};
+use burn::tensor::activation::log_softmax;
+use burn::tensor::backend::AutodiffBackend;
+use burn::tensor::{ElementConversion, Tensor};
+use glance::network::{Kernels, Network, Output};
+
+use super::batch::Batch;
+use crate::data::sample::Sample;
+
+/// Cross-entropies, summed over positions: `[1]` each.
+pub struct Losses<B: Kernels> {
+    /// Of the moves among the legal ones.
+    pub policy: Tensor<B, 1>,
+    /// Of the outcomes.
+    pub value: Tensor<B, 1>,
+}
+
+/// Log-probabilities of the legal moves: `[n, 128]`.
+pub fn legal_log_probabilities<B: Kernels>(output: &Output<B>, batch: &Batch<B>) -> Tensor<B, 2> {
+    let logits = output.policy.clone().gather(1, batch.legal.clone()) + batch.padding.clone();
+    log_softmax(logits, 1)
+}
+
+/// The losses of a batch.
+pub fn losses<B: Kernels>(output: &Output<B>, batch: &Batch<B>) -> Losses<B> {
+    let policy = (legal_log_probabilities(output, batch) * batch.target.clone()).sum().neg();
+    let value = (log_softmax(output.value.clone(), 1) * batch.wdl.clone()).sum().neg();
+    Losses { policy, value }
+}
+
+/// Mean losses of a step, still on the device: reading them waits for it.
+#[derive(Clone, Debug)]
+pub struct StepLoss<B: Kernels> {
+    /// Cross-entropy of the moves, a position that has one: `[1]`.
+    pub policy: Tensor<B, 1>,
+    /// Cross-entropy of the outcomes, a position that has one: `[1]`.
+    pub value: Tensor<B, 1>,
+}
+
+impl<B: Kernels> StepLoss<B> {
+    /// Nothing yet.
+    pub fn zero(device: &B::Device) -> Self {
+        StepLoss { policy: Tensor::zeros([1], device), value: Tensor::zeros([1], device) }
+    }
+
+    /// The sum of two.
+    pub fn plus(self, other: Self) -> Self {
+        StepLoss { policy: self.policy + other.policy, value: self.value + other.value }
+    }
+
+    /// Waits for the device: policy, value.
+    pub fn read(self) -> (f64, f64) {
+        (self.policy.into_scalar().elem(), self.value.into_scalar().elem())
+    }
+}
+
+/// How a batch is split.
+#[derive(Clone, Copy, Debug)]
+pub struct Split {
+    /// Threads, each with its own part of the batch.
+    pub workers: usize,
+    /// Positions that go through the network at once: small enough for a CPU's cache, or the whole batch on a GPU.
+    pub micro: usize,
+}
+
+/// Gradients of the mean loss over a batch.
+pub fn gradients<B>(
+    network: &Network<B>,
+    samples: &[Sample],
+    split: Split,
+    value_weight: f64,
+    device: &B::Device,
+) -> (GradientsParams, StepLoss<B::InnerBackend>)
+where
+    B: AutodiffBackend + Kernels,
+    B::InnerBackend: Kernels,
+{
+    let moves = samples.iter().filter(|s| s.policy).count().max(1) as f64;
+    let outcomes = samples.iter().filter(|s| s.wdl.is_some()).count().max(1) as f64;
+    let part = |samples: &[Sample]| {
+        // A copy of its own: its gradients' graph is not tied to the other threads'.
+        let network = network.clone().fork(device);
+        let mut sum = GradientsAccumulator::new();
+        let mut loss = StepLoss::zero(device);
+        for micro in samples.chunks(split.micro) {
+            let batch = Batch::pack(micro, device);
+            let Losses { policy, value } = losses(&network.forward(batch.input.clone()), &batch);
+            let total = policy.clone().div_scalar(moves) + value.clone().mul_scalar(value_weight / outcomes);
+            loss = loss.plus(StepLoss {
+                policy: policy.inner().div_scalar(moves),
+                value: value.inner().div_scalar(outcomes),
+            });
+            let grads = GradientsParams::from_grads(total.backward(), &network);
+            sum.accumulate(&network, grads);
+        }
+        (sum.grads(), loss)
+    };
+    let share = samples.len().div_ceil(split.workers.max(1)).max(1);
+    let parts: Vec<(GradientsParams, StepLoss<B::InnerBackend>)> = if split.workers <= 1 {
+        vec![part(samples)]
+    } else {
+        std::thread::scope(|scope| {
+            let part = &part;
+            let handles: Vec<_> = samples.chunks(share).map(|s| scope.spawn(move || part(s))).collect();
+            handles
+                .into_iter()
+                .map(|h| h.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        })
+    };
+    let mut sum = GradientsAccumulator::new();
+    let mut loss = StepLoss::zero(device);
+    for (grads, part) in parts {
+        sum.accumulate(network, grads);
+        loss = loss.plus(part);
+    }
+    (sum.grads(), loss)
+}
+
+/// The network for measuring: no gradients.
+pub fn frozen<B>(network: &Network<B>) -> Network<B::InnerBackend>
+where
+    B: AutodiffBackend + Kernels,
+    B::InnerBackend: Kernels,
+{
+    network.valid()
+}
