@@ -1,1 +1,5 @@
-fn main(){}
+//! The engine: see [`glance::cli`].
+
+fn main() -> std::process::ExitCode {
+    glance::cli::main()
+}

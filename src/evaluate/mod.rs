@@ -1,5 +1,15 @@
-//! Positions in, evaluations out.
+//! Positions in, evaluations out: one trait, with the network, a cache and a script behind it.
 
+mod cached;
+mod evaluator;
+mod network;
+mod scripted;
+mod stop;
 mod wdl;
 
+pub use cached::Cached;
+pub use evaluator::{Evaluation, Evaluator, MoveEvaluation, Query, Stopped};
+pub use network::{BackendName, NetworkEvaluator, UnknownBackend, open};
+pub use scripted::Scripted;
+pub use stop::Stop;
 pub use wdl::{LARGEST_CP, Wdl};

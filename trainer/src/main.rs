@@ -9,6 +9,7 @@ use burn::backend::Autodiff;
 use clap::{Parser, Subcommand};
 use glance::network::Precision;
 use glance_trainer::backend::{BackendName, check_cuda};
+use glance_trainer::data::book::{Selection, build};
 use glance_trainer::data::prepare::prepare;
 use glance_trainer::data::sample::{Augmentation, Mixture};
 use glance_trainer::measure::validation;
@@ -55,6 +56,30 @@ enum Command {
         /// Four bytes a weight instead of two
         #[arg(long)]
         full: bool,
+    },
+    /// Make an opening book (Polyglot) from shards of games
+    Book {
+        /// Shards of games
+        #[arg(required = true)]
+        shards: Vec<PathBuf>,
+        /// File to write
+        #[arg(long)]
+        out: PathBuf,
+        /// Both players' least rating
+        #[arg(long, default_value_t = 2450)]
+        rating: u16,
+        /// Plies from the start
+        #[arg(long, default_value_t = 24)]
+        plies: usize,
+        /// Games that a move needs
+        #[arg(long, default_value_t = 8)]
+        games: u32,
+        /// Share of a position's games that a move needs
+        #[arg(long, default_value_t = 0.08)]
+        share: f64,
+        /// Expected score for the mover that a move needs
+        #[arg(long, default_value_t = 0.42)]
+        score: f64,
     },
 }
 
@@ -149,7 +174,17 @@ fn run(command: Command) -> Result<(), Anyhow> {
             println!("{}: step {}, {:.1} minutes of training", out.display(), state.step, state.seconds / 60.0);
             Ok(())
         }
+        Command::Book { shards, out, rating, plies, games, share, score } => {
+            make_book(&shards, &Selection { rating, plies, games, share, score }, &out)
+        }
     }
+}
+
+fn make_book(shards: &[PathBuf], selection: &Selection, out: &std::path::Path) -> Result<(), Anyhow> {
+    let shards: Vec<&std::path::Path> = shards.iter().map(PathBuf::as_path).collect();
+    let entries = build(&shards, selection, out)?;
+    println!("{}: {entries} entries", out.display());
+    Ok(())
 }
 
 fn is_positions(input: &std::path::Path) -> Result<bool, Anyhow> {

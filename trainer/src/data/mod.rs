@@ -1,5 +1,6 @@
 //! From games and evaluations to batches: `prepare` writes shards, `sample` draws positions from them.
 
+pub mod book;
 pub mod loader;
 pub mod movetext;
 pub mod packed;

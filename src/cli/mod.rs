@@ -1,0 +1,11 @@
+//! What people look at: the board, the network's opinion, the benchmark, and the command line itself.
+
+mod args;
+mod bench;
+mod board;
+mod eval;
+
+pub use args::{Cli, Command, main};
+pub use bench::bench;
+pub use board::board;
+pub use eval::{eval_json, eval_text};

@@ -1,0 +1,149 @@
+//! The network as an evaluator, on whichever backend was asked for.
+
+use std::str::FromStr;
+
+use shakmaty::Position;
+use thiserror::Error;
+
+use super::{Evaluation, Evaluator, Query, Stop, Stopped, Wdl};
+use crate::board::{Features, MOVES, MoveIndex};
+use crate::network::{Config, Input, Kernels, Network, WeightsError, load};
+
+/// Positions that go through the network at once on a CPU: few enough that a stop is heeded within milliseconds.
+const PIECE: usize = 8;
+
+/// Where the arithmetic is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackendName {
+    /// burn-flex: the CPU.
+    #[default]
+    Flex,
+    /// burn-ndarray: the CPU, slower; kept for comparison.
+    Ndarray,
+    /// An NVIDIA GPU.
+    #[cfg(feature = "cuda")]
+    Cuda,
+}
+
+impl BackendName {
+    /// All that this program was built with.
+    pub const ALL: &'static [(&'static str, BackendName)] = &[
+        ("flex", BackendName::Flex),
+        ("ndarray", BackendName::Ndarray),
+        #[cfg(feature = "cuda")]
+        ("cuda", BackendName::Cuda),
+    ];
+}
+
+/// A backend that this program does not have.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("backend '{0}': one of {names} is allowed", names = BackendName::ALL.iter().map(|(n, _)| *n).collect::<Vec<_>>().join(", "))]
+pub struct UnknownBackend(pub String);
+
+impl FromStr for BackendName {
+    type Err = UnknownBackend;
+
+    fn from_str(text: &str) -> Result<Self, UnknownBackend> {
+        BackendName::ALL
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(text))
+            .map(|&(_, backend)| backend)
+            .ok_or_else(|| UnknownBackend(text.to_owned()))
+    }
+}
+
+/// A network with the device that it lives on.
+pub struct NetworkEvaluator<B: Kernels> {
+    network: Network<B>,
+    config: Config,
+    device: B::Device,
+    threads: usize,
+}
+
+impl<B: Kernels> NetworkEvaluator<B> {
+    /// Loads weights. `threads` threads share every batch.
+    ///
+    /// # Errors
+    /// As [`load`].
+    pub fn new(weights: &[u8], device: B::Device, threads: usize) -> Result<Self, WeightsError> {
+        let (config, network) = load(weights, &device)?;
+        Ok(NetworkEvaluator { network, config, device, threads: threads.max(1) })
+    }
+
+    /// What the network is made of.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Evaluates positions in one pass.
+    pub fn forward(&self, batch: &[Query]) -> Vec<Evaluation> {
+        let features: Vec<Features> = batch.iter().map(|q| Features::of(q.game, q.conditions)).collect();
+        let output = self.network.forward(Input::pack(features.iter(), &self.device));
+        let policy: Vec<f32> = output.policy.into_data().iter::<f32>().collect();
+        let value: Vec<f32> = output.value.into_data().iter::<f32>().collect();
+        batch
+            .iter()
+            .zip(policy.chunks_exact(MOVES).zip(value.chunks_exact(3)))
+            .map(|(query, (policy, value))| {
+                let position = query.game.position();
+                let legal = position.legal_moves();
+                let logits = legal.iter().map(|&m| policy[MoveIndex::seen_by(m, position.turn()).get()]);
+                Evaluation::from_logits(&legal, logits, Wdl::from_logits([value[0], value[1], value[2]]))
+            })
+            .collect()
+    }
+
+    /// Evaluates a part of a batch in pieces, looking at the signal between them.
+    fn pieces(&self, batch: &[Query], first: bool, stop: &Stop) -> Result<Vec<Evaluation>, Stopped> {
+        let mut out = Vec::with_capacity(batch.len());
+        for (i, piece) in batch.chunks(PIECE).enumerate() {
+            if (i > 0 || !first) && stop.is_set() {
+                return Err(Stopped);
+            }
+            out.extend(self.forward(piece));
+        }
+        Ok(out)
+    }
+}
+
+impl<B: Kernels> Evaluator for NetworkEvaluator<B> {
+    fn evaluate(&self, batch: &[Query], stop: &Stop) -> Result<Vec<Evaluation>, Stopped> {
+        let first = batch.len() == 1;
+        if self.threads == 1 || first {
+            return self.pieces(batch, first, stop);
+        }
+        let share = batch.len().div_ceil(self.threads);
+        let parts: Vec<Result<Vec<Evaluation>, Stopped>> = std::thread::scope(|scope| {
+            let handles: Vec<_> =
+                batch.chunks(share).map(|part| scope.spawn(move || self.pieces(part, false, stop))).collect();
+            handles
+                .into_iter()
+                .map(|h| h.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        });
+        let mut out = Vec::with_capacity(batch.len());
+        for part in parts {
+            out.extend(part?);
+        }
+        Ok(out)
+    }
+}
+
+/// Loads weights onto a backend.
+///
+/// # Errors
+/// As [`load`].
+pub fn open(weights: &[u8], backend: BackendName, threads: usize) -> Result<Box<dyn Evaluator>, WeightsError> {
+    Ok(match backend {
+        BackendName::Flex => {
+            Box::new(NetworkEvaluator::<burn_flex::Flex>::new(weights, Default::default(), threads)?)
+        }
+        BackendName::Ndarray => {
+            Box::new(NetworkEvaluator::<burn_ndarray::NdArray<f32>>::new(weights, Default::default(), threads)?)
+        }
+        #[cfg(feature = "cuda")]
+        BackendName::Cuda => {
+            Box::new(NetworkEvaluator::<burn::backend::Cuda>::new(weights, Default::default(), 1)?)
+        }
+    })
+}

@@ -1,0 +1,98 @@
+//! How long to think.
+
+use std::time::Duration;
+
+/// What `go` says about time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clock {
+    /// Milliseconds left; may be negative.
+    pub left: Option<i64>,
+    /// Milliseconds added after each move.
+    pub increment: i64,
+    /// Moves to the next time control.
+    pub moves_to_go: Option<u32>,
+    /// Exactly this many milliseconds.
+    pub move_time: Option<i64>,
+}
+
+/// How long a search may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// As long as it likes.
+    Unlimited,
+    /// Until then at the latest.
+    Until(Duration),
+}
+
+/// Moves that the rest of a game without a time control is planned for.
+const HORIZON: i64 = 30;
+
+impl Clock {
+    /// The time for this move. `overhead`: milliseconds that are lost on the way.
+    ///
+    /// With a clock: a thirtieth of what is left (or its share of the moves to go) and most of the increment, but never
+    /// more than half of what is left after the overhead.
+    pub fn pace(&self, overhead: u64) -> Pace {
+        let overhead = i64::try_from(overhead).unwrap_or(i64::MAX);
+        let millis = |ms: i64| Duration::from_millis(ms.max(1).unsigned_abs());
+        if let Some(time) = self.move_time {
+            return Pace::Until(millis(time.saturating_sub(overhead)));
+        }
+        let Some(left) = self.left else {
+            return Pace::Unlimited;
+        };
+        let safe = left.saturating_sub(overhead).max(0);
+        let moves = i64::from(self.moves_to_go.unwrap_or(HORIZON as u32)).clamp(1, HORIZON);
+        let share = safe / moves + self.increment.clamp(0, 1 << 40) * 3 / 4;
+        // The last move before the control may take nearly all; any other no more than half.
+        let most = if moves == 1 { safe * 9 / 10 } else { safe / 2 };
+        Pace::Until(millis(share.min(most).saturating_sub(overhead.min(share / 2))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn millis(clock: Clock) -> u128 {
+        match clock.pace(20) {
+            Pace::Until(time) => time.as_millis(),
+            Pace::Unlimited => panic!("a clock was given"),
+        }
+    }
+
+    #[test]
+    fn never_more_than_there_is() {
+        for left in [i64::MIN, -50, 0, 1, 19, 21, 100, 1000, 60_000, i64::MAX] {
+            for increment in [0, 10, 100_000, i64::MAX] {
+                for moves_to_go in [None, Some(0), Some(1), Some(40), Some(u32::MAX)] {
+                    let time = millis(Clock { left: Some(left), increment, moves_to_go, move_time: None });
+                    assert!(time <= (left - 20).max(1) as u128 || left <= 21, "{left} {increment}: {time}");
+                }
+            }
+        }
+        assert_eq!(millis(Clock { move_time: Some(100), ..Clock::default() }), 80);
+        assert_eq!(millis(Clock { move_time: Some(-5), ..Clock::default() }), 1);
+        assert_eq!(Clock::default().pace(20), Pace::Unlimited);
+    }
+
+    #[test]
+    fn whole_games_stay_on_the_clock() {
+        for (start, increment, control) in [(1000, 0, None), (10_000, 100, None), (60_000, 0, Some(40)), (100, 0, None)] {
+            let (mut left, mut to_go) = (start, control);
+            for _ in 0..200 {
+                let clock = Clock { left: Some(left), increment, moves_to_go: to_go, move_time: None };
+                // Half of the overhead is really lost.
+                left = left - millis(clock) as i64 - if left > 60 { 10 } else { 0 };
+                assert!(left >= 0, "{start}+{increment}");
+                left += increment;
+                if let (Some(n), Some(all)) = (to_go.as_mut(), control) {
+                    *n -= 1;
+                    if *n == 0 {
+                        (*n, left) = (all, left + start);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,475 @@
+//! The player: chooses a move from mate in one, book, tablebases and search, in this order.
+
+use std::path::Path;
+
+use rand::Rng;
+use shakmaty::{Color, Move, Position};
+use thiserror::Error;
+
+use super::book::{Book, BookError};
+use super::settings::{SearchName, Settings};
+use super::tablebase::Tablebases;
+use crate::board::{Conditions, Game, Pool, Seat, Terminal};
+use crate::evaluate::{Cached, Evaluation, Evaluator, Stop, Wdl, open};
+use crate::network::WeightsError;
+use crate::search::{Answer, Limits, Line, Policy, Report, Score, Search, Task, find_mate, mating_move};
+
+/// The network inside the program.
+pub fn embedded_weights() -> &'static [u8] {
+    include_bytes!("../../weights/glance.safetensors")
+}
+
+/// The book inside the program.
+static EMBEDDED_BOOK: &[u8] = include_bytes!("../../weights/book.bin");
+
+/// Something that was asked for cannot be had; what was there before stays.
+#[derive(Debug, Error)]
+pub enum EngineError {
+    /// Weights.
+    #[error("WeightsFile '{path}': {error}; the weights in use stay")]
+    Weights {
+        /// The file, or "(embedded)".
+        path: String,
+        /// What is wrong.
+        error: WeightsError,
+    },
+    /// The file system refused.
+    #[error("WeightsFile '{path}': {error}; the weights in use stay")]
+    Io {
+        /// The file.
+        path: String,
+        /// What it said.
+        error: std::io::Error,
+    },
+    /// A book.
+    #[error("{0}; the book in use stays")]
+    Book(#[from] BookError),
+    /// Tablebases.
+    #[error("{0}; the tablebases in use stay")]
+    Tablebases(String),
+}
+
+/// What one move is to be chosen under.
+#[derive(Clone, Debug, Default)]
+pub struct Go {
+    /// How far to search.
+    pub limits: Limits,
+    /// Look for a mate in at most so many moves.
+    pub mate: Option<u32>,
+    /// `go infinite` or `go ponder`: analysis, not a move to be played now.
+    pub analysis: bool,
+    /// White's and Black's clocks in seconds, and the increment.
+    pub clocks: (Option<f32>, Option<f32>, Option<f32>),
+}
+
+/// Where a move came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The game is over: there is no move.
+    Over,
+    /// A mate in one.
+    Mate,
+    /// The book.
+    Book,
+    /// Tablebases.
+    Tablebase,
+    /// The search.
+    Search,
+}
+
+/// A chosen move.
+#[derive(Clone, Debug)]
+pub struct Decision {
+    /// The move; none when the game is over.
+    pub best: Option<Move>,
+    /// What the opponent is expected to answer.
+    pub ponder: Option<Move>,
+    /// Where the move came from.
+    pub source: Source,
+    /// The last report, its first line beginning with the move.
+    pub report: Report,
+    /// The network's view of the position, most probable move first.
+    pub glance: Option<Evaluation>,
+}
+
+/// The player, with everything that it keeps between moves.
+pub struct Engine {
+    settings: Settings,
+    evaluator: Option<Box<dyn Evaluator>>,
+    /// An evaluator from outside, which options do not replace.
+    fixed: bool,
+    book: Book,
+    tables: Tablebases,
+}
+
+impl Default for Engine {
+    fn default() -> Engine {
+        Engine {
+            settings: Settings::default(),
+            evaluator: None,
+            fixed: false,
+            book: Book::embedded(EMBEDDED_BOOK),
+            tables: Tablebases::embedded(),
+        }
+    }
+}
+
+fn load_evaluator(settings: &Settings) -> Result<Box<dyn Evaluator>, EngineError> {
+    let build = |bytes: &[u8], path: String| {
+        let inner = open(bytes, settings.backend, settings.threads)
+            .map_err(|error| EngineError::Weights { path, error })?;
+        let cached: Box<dyn Evaluator> = Box::new(Cached::new(inner, settings.hash << 20));
+        Ok(cached)
+    };
+    match &settings.weights_file {
+        None => build(embedded_weights(), "(embedded)".into()),
+        Some(path) => {
+            let shown = path.display().to_string();
+            let bytes = read_weights(path).map_err(|error| EngineError::Io { path: shown.clone(), error })?;
+            build(&bytes, shown)
+        }
+    }
+}
+
+/// Refuses what is no regular file or far too large before any of it is read.
+fn read_weights(path: &Path) -> std::io::Result<Vec<u8>> {
+    let meta = std::fs::metadata(path)?;
+    if !meta.is_file() || meta.len() > 1 << 30 {
+        let reason = "a regular file of at most 1 GiB is expected";
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, reason));
+    }
+    std::fs::read(path)
+}
+
+impl Engine {
+    /// A player around another evaluator: for tests and experiments.
+    pub fn with_evaluator(evaluator: Box<dyn Evaluator>) -> Engine {
+        Engine { evaluator: Some(evaluator), fixed: true, ..Engine::default() }
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Takes new settings. What cannot be loaded stays as it was, in the settings too; the errors say what.
+    pub fn configure(&mut self, mut new: Settings) -> Vec<EngineError> {
+        let mut errors = Vec::new();
+        let old = &self.settings;
+        if new.book_file != old.book_file {
+            let book = new.book_file.as_deref().map_or_else(|| Ok(Book::embedded(EMBEDDED_BOOK)), Book::open);
+            match book {
+                Ok(book) => self.book = book,
+                Err(error) => {
+                    errors.push(error.into());
+                    new.book_file.clone_from(&old.book_file);
+                }
+            }
+        }
+        if new.syzygy_path != old.syzygy_path {
+            let mut tables = Tablebases::embedded();
+            match new.syzygy_path.as_deref().map_or(Ok(0), |folders| tables.add(folders)) {
+                Ok(_) => self.tables = tables,
+                Err(error) => {
+                    errors.push(EngineError::Tablebases(error));
+                    new.syzygy_path.clone_from(&old.syzygy_path);
+                }
+            }
+        }
+        let evaluator_of = |s: &Settings| (s.weights_file.clone(), s.backend, s.threads, s.hash);
+        if !self.fixed && evaluator_of(&new) != evaluator_of(old) {
+            let weights_changed = new.weights_file != old.weights_file || new.backend != old.backend;
+            // Sizes alone can wait until the network is needed; new weights are tried at once.
+            if weights_changed {
+                match load_evaluator(&new) {
+                    Ok(evaluator) => self.evaluator = Some(evaluator),
+                    Err(error) => {
+                        errors.push(error);
+                        new.weights_file.clone_from(&old.weights_file);
+                        new.backend = old.backend;
+                    }
+                }
+            } else {
+                self.evaluator = None;
+            }
+        }
+        self.settings = new;
+        errors
+    }
+
+    /// Loads whatever is not loaded yet.
+    ///
+    /// # Errors
+    /// When the weights cannot be loaded.
+    pub fn prepare(&mut self) -> Result<(), EngineError> {
+        if self.evaluator.is_none() {
+            self.evaluator = Some(load_evaluator(&self.settings)?);
+        }
+        Ok(())
+    }
+
+    /// The evaluator in use.
+    ///
+    /// # Errors
+    /// When the weights cannot be loaded.
+    pub fn evaluator(&mut self) -> Result<&dyn Evaluator, EngineError> {
+        if self.evaluator.is_none() {
+            self.evaluator = Some(load_evaluator(&self.settings)?);
+        }
+        self.evaluator.as_deref().ok_or_else(|| EngineError::Tablebases("no evaluator".into()))
+    }
+
+    /// Forgets what was cached.
+    pub fn clear(&self) {
+        if let Some(evaluator) = &self.evaluator {
+            evaluator.clear();
+        }
+    }
+
+    /// How full the cache is, in thousandths.
+    pub fn hashfull(&self) -> u32 {
+        self.evaluator.as_ref().map_or(0, |e| e.hashfull())
+    }
+
+    /// The book's moves here, with their weights.
+    pub fn book_moves(&self, game: &Game) -> Vec<(Move, u16)> {
+        self.book.moves(game.position())
+    }
+
+    fn weakened(&self) -> bool {
+        self.settings.limit_strength && !self.settings.analyse
+    }
+
+    /// The conditions that the network is asked under: at full strength two engines, otherwise people of that rating with
+    /// the clocks as they are.
+    pub fn conditions(&self, turn: Color, go: &Go) -> Conditions {
+        if !self.weakened() {
+            return Conditions::STRONGEST;
+        }
+        let own = Some(self.settings.elo as f32);
+        let other = self.settings.opponent.or(own);
+        let (white, black) = turn.fold_wb((own, other), (other, own));
+        let (white_clock, black_clock, increment) = go.clocks;
+        Conditions {
+            white: Seat { rating: white, clock: white_clock },
+            black: Seat { rating: black, clock: black_clock },
+            increment,
+            pool: Some(Pool::Lichess),
+        }
+    }
+
+    /// Chooses a move. `tell` is given the reports of the search as it runs, and the final one.
+    ///
+    /// # Errors
+    /// When the network cannot be loaded.
+    pub fn go(
+        &mut self,
+        game: &Game,
+        go: &Go,
+        stop: &Stop,
+        tell: &mut dyn FnMut(&Report),
+    ) -> Result<Decision, EngineError> {
+        self.prepare()?;
+        let Some(evaluator) = self.evaluator.as_deref() else {
+            return Err(EngineError::Tablebases("no evaluator".into()));
+        };
+        let settings = &self.settings;
+        let conditions = self.conditions(game.position().turn(), go);
+        let task = Task {
+            game,
+            conditions: &conditions,
+            limits: &go.limits,
+            lines: settings.multi_pv,
+            stop,
+            evaluator,
+        };
+        let allowed = task.moves();
+        let mut limits = go.limits.clone();
+        if allowed.is_empty() {
+            let report = over(game);
+            tell(&report);
+            return Ok(Decision { best: None, ponder: None, source: Source::Over, report, glance: None });
+        }
+        let decide = |source, mut report: Report, tell: &mut dyn FnMut(&Report)| {
+            let glance = settings.verbose_move_stats.then(|| evaluator.glance(game, &conditions));
+            report.lines.truncate(settings.multi_pv.max(1));
+            tell(&report);
+            let line = report.lines.first().map(|l| l.moves.clone()).unwrap_or_default();
+            Decision { best: line.first().copied(), ponder: line.get(1).copied(), source, report, glance }
+        };
+        let several = settings.multi_pv > 1;
+        if let Some(m) = mating_move(game.position(), &allowed).filter(|_| !several) {
+            let line = Line { moves: vec![m], score: Score::Mate(1), probability: 1.0, rank: 1.0 };
+            let report = Report { depth: 1, seldepth: 1, nodes: 1, tbhits: 0, lines: vec![line] };
+            return Ok(decide(Source::Mate, report, tell));
+        }
+        if settings.own_book && !settings.analyse && !go.analysis && go.mate.is_none() {
+            if let Some(m) = self.book.pick(game.position(), &allowed, &mut rand::rng()) {
+                limits.moves = vec![m];
+                let answer = Policy.search(&Task { limits: &limits, ..task }, tell);
+                return Ok(decide(Source::Book, answer.report, tell));
+            }
+        }
+        let verdict = self.tables.probe(
+            game.position(),
+            &allowed,
+            settings.syzygy_probe_limit,
+            settings.syzygy_50_move_rule,
+        );
+        let tbhits = verdict.as_ref().map_or(0, |v| v.probes);
+        if let Some(verdict) = verdict {
+            limits.moves = verdict.moves;
+            if verdict.wdl != 0 {
+                let mut report = Policy.search(&Task { limits: &limits, ..task }, tell).report;
+                let certain = Score::Expected(if verdict.wdl > 0 { Wdl::WIN } else { Wdl::LOSS });
+                report.lines.iter_mut().for_each(|line| line.score = certain);
+                report.tbhits = tbhits;
+                return Ok(decide(Source::Tablebase, report, tell));
+            }
+        }
+        let mut proved = None;
+        if let Some(moves) = go.mate {
+            let most = if limits.deepen || go.analysis { u64::MAX } else { 20_000_000 };
+            if let Some(line) = find_mate(game.position(), &allowed, moves, most, stop) {
+                let mate = i32::try_from(line.len().div_ceil(2)).unwrap_or(i32::MAX);
+                proved = Some(Line { moves: line, score: Score::Mate(mate), probability: 1.0, rank: f32::INFINITY });
+            }
+        }
+        if let Some(line) = proved {
+            let depth = line.moves.len() as u32;
+            let report = Report { depth, seldepth: depth, nodes: 1, tbhits, lines: vec![line] };
+            return Ok(decide(Source::Search, report, tell));
+        }
+
+        let name = if self.weakened() { SearchName::Policy } else { settings.search };
+        let search = name.search(settings.guards);
+        let temperature = if self.weakened() && settings.temperature == 0 { 100 } else { settings.temperature };
+        let draws = temperature > 0 && !settings.analyse && !go.analysis;
+        let lines = if draws { allowed.len() } else { settings.multi_pv };
+        let whole = Task { limits: &limits, lines, ..task };
+        let Answer { mut report } = search.search(&whole, &mut |report| {
+            let mut report = Report { tbhits, ..report.clone() };
+            report.lines.truncate(settings.multi_pv.max(1));
+            tell(&report);
+        });
+        report.tbhits = tbhits;
+        if draws {
+            let unit = search.rank_unit() * temperature as f32 / 100.0;
+            draw(&mut report.lines, unit, &mut rand::rng());
+        }
+        Ok(decide(Source::Search, report, tell))
+    }
+}
+
+/// The report of a game that is over.
+fn over(game: &Game) -> Report {
+    let score = match game.terminal() {
+        Some(Terminal::Checkmate) => Score::Mate(0),
+        _ => Score::Expected(Wdl::DRAW),
+    };
+    let line = Line { moves: Vec::new(), score, probability: 0.0, rank: 0.0 };
+    Report { lines: vec![line], ..Report::default() }
+}
+
+/// Puts a line first that was drawn with probability proportional to exp(rank / unit).
+fn draw(lines: &mut [Line], unit: f32, rng: &mut impl Rng) {
+    let best = lines.iter().map(|l| l.rank).fold(f32::NEG_INFINITY, f32::max);
+    let weight = |l: &Line| ((l.rank - best) / unit.max(1e-3)).exp();
+    let mut at = rng.random::<f32>() * lines.iter().map(weight).sum::<f32>();
+    let chosen = lines.iter().position(|l| {
+        at -= weight(l);
+        at <= 0.0
+    });
+    if let Some(chosen) = chosen {
+        lines[..=chosen].rotate_right(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::Scripted;
+
+    fn decide(engine: &mut Engine, fen: &str, go: &Go) -> Decision {
+        let game = Game::from_fen(fen).expect(fen);
+        engine.go(&game, go, &Stop::new(false, None), &mut |_| {}).expect("scripted")
+    }
+
+    fn scripted() -> Engine {
+        Engine::with_evaluator(Box::new(Scripted::default()))
+    }
+
+    #[test]
+    fn the_order_is_mate_book_tablebase_search() {
+        let mut engine = scripted();
+        let go = Go::default();
+        let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+        assert_eq!(decide(&mut engine, start, &go).source, Source::Book);
+        assert_eq!(decide(&mut engine, "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1", &go).source, Source::Mate);
+        assert_eq!(decide(&mut engine, "8/8/8/3k4/8/8/8/KBN5 w - - 0 1", &go).source, Source::Tablebase);
+        assert_eq!(decide(&mut engine, "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", &go).source, Source::Over);
+        engine.configure(Settings { own_book: false, ..Settings::default() });
+        assert_eq!(decide(&mut engine, start, &go).source, Source::Search);
+        // A drawn ending: the search chooses among the moves that keep the draw.
+        let drawn = decide(&mut engine, "8/8/8/8/8/4k3/4p3/4K3 w - - 0 1", &go);
+        assert_eq!(drawn.source, Source::Over);
+        let drawn = decide(&mut engine, "8/8/8/8/4k3/4p3/8/4K3 w - - 0 1", &go);
+        assert_eq!(drawn.source, Source::Search);
+        assert!(drawn.report.tbhits > 0);
+    }
+
+    #[test]
+    fn every_search_answers_with_a_legal_move_whatever_the_limits() {
+        for (name, _) in SearchName::ALL {
+            let mut engine = scripted();
+            let search = name.parse().expect("a search");
+            engine.configure(Settings { search, own_book: false, multi_pv: 3, ..Settings::default() });
+            for nodes in [Some(0), Some(1), Some(5), None] {
+                let go = Go { limits: Limits { nodes, depth: Some(3), ..Limits::default() }, ..Go::default() };
+                let fen = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3";
+                let d = decide(&mut engine, fen, &go);
+                let game = Game::from_fen(fen).expect("legal");
+                assert!(game.position().is_legal(d.best.expect("a move")), "{name} {nodes:?}");
+                assert_eq!(d.report.lines.len(), 3);
+            }
+        }
+    }
+
+    #[test]
+    fn mates_are_proved_when_asked_for() {
+        let go = Go { mate: Some(2), ..Go::default() };
+        let d = decide(&mut scripted(), "7k/8/8/8/8/6p1/R7/1R2K3 w - - 0 1", &go);
+        assert_eq!(d.report.lines[0].score, Score::Mate(2));
+        assert_eq!(d.report.lines[0].moves.len(), 3);
+    }
+
+    #[test]
+    fn what_cannot_be_loaded_leaves_what_was_there() {
+        let mut engine = Engine::default();
+        let bad = Settings {
+            weights_file: Some("/no/such.safetensors".into()),
+            book_file: Some("/no/such.bin".into()),
+            syzygy_path: Some("/no/such/folder".into()),
+            multi_pv: 4,
+            ..Settings::default()
+        };
+        let errors = engine.configure(bad);
+        assert_eq!(errors.len(), 3);
+        assert!(errors.iter().all(|e| e.to_string().contains("/no/such") && e.to_string().contains("stay")));
+        assert_eq!(engine.settings(), &Settings { multi_pv: 4, ..Settings::default() });
+    }
+
+    #[test]
+    fn drawing_follows_the_ranks() {
+        let m = Game::default().parse_uci("e2e4").expect("legal");
+        let line = |rank| Line { moves: vec![m], score: Score::Mate(1), probability: 0.5, rank };
+        let mut first = [0; 2];
+        for _ in 0..4000 {
+            let mut lines = vec![line(0.0), line(-1.0)];
+            draw(&mut lines, 1.0, &mut rand::rng());
+            first[usize::from(lines[0].rank < -0.5)] += 1;
+        }
+        // e⁰ : e⁻¹ is 73 : 27.
+        assert!((900..1260).contains(&first[1]), "{first:?}");
+    }
+}

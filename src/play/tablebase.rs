@@ -1,0 +1,219 @@
+//! Syzygy tablebases: the embedded ones with three and four men, and any others.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use include_dir::{Dir, include_dir};
+use shakmaty::{Chess, Move, Position};
+use shakmaty_syzygy::filesystem::{Filesystem, OsFilesystem, RandomAccessFile, ReadHint};
+use shakmaty_syzygy::{Dtz, Tablebase};
+
+static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/tablebases");
+/// The folder that the embedded files appear in. No such path can come from a user: it holds a NUL.
+const FOLDER: &str = "\0embedded";
+
+/// The operating system's files, and those inside the program.
+struct Files(OsFilesystem);
+
+struct Bytes(&'static [u8]);
+
+impl RandomAccessFile for Bytes {
+    fn read_at(&self, buf: &mut [u8], offset: u64, _: ReadHint) -> io::Result<usize> {
+        let rest = usize::try_from(offset).ok().and_then(|o| self.0.get(o..)).unwrap_or_default();
+        let n = rest.len().min(buf.len());
+        buf[..n].copy_from_slice(&rest[..n]);
+        Ok(n)
+    }
+}
+
+fn embedded(path: &Path) -> Option<io::Result<&'static [u8]>> {
+    let name = path.strip_prefix(FOLDER).ok()?;
+    Some(EMBEDDED.get_file(name).map(|f| f.contents()).ok_or_else(|| io::ErrorKind::NotFound.into()))
+}
+
+impl Filesystem for Files {
+    fn regular_file_size(&self, path: &Path) -> io::Result<u64> {
+        match embedded(path) {
+            Some(bytes) => Ok(bytes?.len() as u64),
+            None => self.0.regular_file_size(path),
+        }
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        if path == Path::new(FOLDER) {
+            return Ok(EMBEDDED.files().map(|f| path.join(f.path())).collect());
+        }
+        self.0.read_dir(path)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn RandomAccessFile>> {
+        match embedded(path) {
+            Some(bytes) => Ok(Box::new(Bytes(bytes?))),
+            None => self.0.open(path),
+        }
+    }
+}
+
+/// All tables known.
+pub struct Tablebases {
+    tables: Tablebase<Chess>,
+}
+
+/// What tablebases say of a position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// 1 win, 0 draw, −1 loss for the player to move, the fifty-move rule counted in if asked for.
+    pub wdl: i32,
+    /// The moves that keep it. When winning and losing, the one by distance to zeroing; when drawn, all that draw.
+    pub moves: Vec<Move>,
+    /// Positions probed.
+    pub probes: u64,
+}
+
+impl Tablebases {
+    /// The embedded tables.
+    pub fn embedded() -> Tablebases {
+        let mut tables = Tablebase::with_filesystem(Arc::new(Files(OsFilesystem::new())));
+        // Cannot fail: the files are part of the program, and a test probes every one of them.
+        let _ = tables.add_directory(FOLDER);
+        Tablebases { tables }
+    }
+
+    /// Adds the tables of a list of folders, separated as in `PATH`. Returns how many files were added.
+    ///
+    /// # Errors
+    /// One line, when a folder cannot be read; the folders before it have been added.
+    pub fn add(&mut self, folders: &str) -> Result<usize, String> {
+        let mut added = 0;
+        for folder in std::env::split_paths(folders).filter(|f| !f.as_os_str().is_empty()) {
+            added += self
+                .tables
+                .add_directory(&folder)
+                .map_err(|error| format!("SyzygyPath '{}': {error}", folder.display()))?;
+        }
+        Ok(added)
+    }
+
+    /// The most men that any table has.
+    pub fn men(&self) -> usize {
+        self.tables.max_pieces()
+    }
+
+    /// The best of the allowed moves, if the tables know the position.
+    pub fn probe(&self, position: &Chess, allowed: &[Move], limit: usize, fifty_move_rule: bool) -> Option<Verdict> {
+        let men = position.board().occupied().count();
+        if men > limit.min(self.men()) || position.castles().any() {
+            return None;
+        }
+        // For each move, what it leads to for the mover: the outcome, and the plies until it is certain.
+        let mut ranked = Vec::with_capacity(allowed.len());
+        for &m in allowed {
+            ranked.push((m, self.rank(position, m, fifty_move_rule)?));
+        }
+        let best = ranked.iter().map(|&(_, (wdl, _))| wdl).max()?;
+        ranked.retain(|&(_, (wdl, _))| wdl == best);
+        // Winning: as fast as possible. Losing: as slowly. The plies are signed so that more is better for both.
+        let plies = ranked.iter().map(|&(_, (_, plies))| plies).max()?;
+        let moves = ranked.iter().filter(|&&(_, (_, p))| best == 0 || p == plies).map(|&(m, _)| m).collect();
+        Some(Verdict { wdl: best, moves, probes: allowed.len() as u64 })
+    }
+
+    /// Outcome and signed plies of a move: the faster a win (the slower a loss), the larger.
+    fn rank(&self, position: &Chess, m: Move, fifty_move_rule: bool) -> Option<(i32, i32)> {
+        let mut after = position.clone();
+        after.play_unchecked(m);
+        if after.is_checkmate() {
+            return Some((1, 0));
+        }
+        if after.is_stalemate() || after.is_insufficient_material() {
+            return Some((0, 0));
+        }
+        let Dtz(dtz) = self.tables.probe_dtz(&after).ok()?.ignore_rounding();
+        // A capture or pawn move that wins is worth its own ply: the counter starts again.
+        let (dtz, clock) = (-dtz, after.halfmoves() as i32);
+        let spoiled = fifty_move_rule && dtz.abs() + clock > 100;
+        let wdl = if spoiled { 0 } else { dtz.signum() };
+        let zeroing = m.is_zeroing();
+        let plies = match (wdl, zeroing) {
+            (0, _) => 0,
+            // Progress by zeroing beats waiting: it counts as done at once.
+            (1, true) => -1,
+            (1, false) => -(dtz.abs() + 1),
+            (_, true) => 1,
+            (_, false) => dtz.abs() + 1,
+        };
+        Some((wdl, plies))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Game;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_embedded_table_is_there() {
+        let names: HashSet<_> = EMBEDDED.files().filter_map(|f| f.path().extension()).collect();
+        assert!(names.len() >= 2);
+        assert_eq!(EMBEDDED.files().filter(|f| f.path().extension().is_some_and(|e| e == "rtbw")).count(), 35);
+        assert_eq!(EMBEDDED.files().filter(|f| f.path().extension().is_some_and(|e| e == "rtbz")).count(), 35);
+        assert_eq!(Tablebases::embedded().men(), 4);
+    }
+
+    fn verdict(fen: &str, fifty: bool) -> Verdict {
+        let game = Game::from_fen(fen).expect(fen);
+        let legal = game.position().legal_moves();
+        Tablebases::embedded().probe(game.position(), &legal, 7, fifty).expect(fen)
+    }
+
+    #[test]
+    fn won_endings_are_won() {
+        // King, bishop and knight against king is the longest of these: both sides by the tables.
+        for fen in [
+            "8/8/8/3k4/8/8/8/KBN5 w - - 0 1",
+            "8/8/8/3k4/8/8/3P4/3K4 w - - 0 1",
+            "8/3k4/8/8/8/8/1q6/5K1R b - - 0 1",
+            "4k3/8/8/8/8/8/8/KQ5r w - - 0 1",
+        ] {
+            let mut game = Game::from_fen(fen).expect(fen);
+            let tables = Tablebases::embedded();
+            let (winner, first) = (game.position().turn(), verdict(fen, true));
+            assert_eq!(first.wdl, 1, "{fen}");
+            let mut plies = 0;
+            while game.terminal().is_none() && plies < 200 {
+                let legal = game.position().legal_moves();
+                let v = tables.probe(game.position(), &legal, 7, true).expect("covered");
+                assert_eq!(v.wdl, if game.position().turn() == winner { 1 } else { -1 });
+                game.play(v.moves[0]);
+                plies += 1;
+            }
+            assert_eq!(game.terminal(), Some(crate::board::Terminal::Checkmate), "{fen} after {plies}");
+        }
+    }
+
+    #[test]
+    fn the_fifty_move_rule_spoils_wins_only_when_asked() {
+        let fen = "8/8/8/3k4/8/8/8/KBN5 w - - 60 90";
+        assert_eq!(verdict(fen, true).wdl, 0);
+        assert_eq!(verdict(fen, false).wdl, 1);
+    }
+
+    #[test]
+    fn positions_outside_are_left_alone() {
+        let tables = Tablebases::embedded();
+        for fen in ["4k3/8/8/8/8/8/8/4K2R w K - 0 1", "4k3/pppp4/8/8/8/8/PPPP4/4K3 w - - 0 1"] {
+            let game = Game::from_fen(fen).expect(fen);
+            assert!(tables.probe(game.position(), &game.position().legal_moves(), 7, true).is_none());
+        }
+        let game = Game::from_fen("4k3/8/8/8/8/8/8/4K2R w - - 0 1").expect("legal");
+        assert!(tables.probe(game.position(), &game.position().legal_moves(), 2, true).is_none());
+    }
+
+    #[test]
+    fn missing_folders_are_named() {
+        let error = Tablebases::embedded().add("/no/such/folder").expect_err("missing");
+        assert!(error.contains("/no/such/folder"));
+    }
+}

@@ -1,0 +1,19 @@
+//! How a network's glances become a move: by policy alone, with a look ahead, or by the values of successors.
+//!
+//! All searches stand behind one trait, take any [`Evaluator`](crate::evaluate::Evaluator), and end within one small
+//! piece of a batch of the stop signal.
+
+mod lookahead;
+mod material;
+mod mate;
+mod policy;
+mod report;
+mod task;
+mod value;
+
+pub use lookahead::{Guards, Lookahead};
+pub use mate::{find_mate, mating_move};
+pub use policy::Policy;
+pub use report::{Line, Report, Score};
+pub use task::{Answer, Limits, Search, Task};
+pub use value::Value;

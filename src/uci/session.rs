@@ -1,0 +1,228 @@
+//! A session: hears every command at once, also while the worker thinks.
+
+use std::io::{self, BufRead, Read as _};
+use std::sync::Arc;
+use std::time::Instant;
+
+use shakmaty::{Color, Position};
+use vampirc_uci::UciMessage;
+
+use super::options::{self, Effect, OPTIONS};
+use super::output::Output;
+use super::parse::{self, Command, GoWords};
+use super::worker::{Job, Searching, Worker};
+use super::{AUTHOR, NAME};
+use crate::board::Game;
+use crate::evaluate::Stop;
+use crate::play::{Engine, Go, Pace, Settings};
+use crate::search::Limits;
+
+/// The state between commands.
+pub struct Session {
+    out: Output,
+    worker: Worker,
+    settings: Settings,
+    game: Game,
+    /// The signal of the last search.
+    stop: Stop,
+    /// Alive as long as a search is queued or running: its clones go with the jobs.
+    searching: std::sync::Weak<()>,
+    debug: bool,
+}
+
+/// Reads commands until `quit` or the end of the input, and waits for what is still being thought about: a search with an end
+/// is finished, an endless one is stopped.
+pub fn run(engine: Engine, input: impl BufRead, out: Output) {
+    let mut session = Session::new(engine, out);
+    let mut input = input;
+    let mut bytes = Vec::new();
+    loop {
+        match read_line(&mut input, &mut bytes) {
+            Ok(true) => {}
+            Ok(false) | Err(_) => break,
+        }
+        let line = String::from_utf8_lossy(&bytes);
+        if !session.hear(line.trim_end_matches(['\n', '\r'])) {
+            break;
+        }
+    }
+    session.end();
+}
+
+/// The next line, at most a little longer than any line that counts: the rest of a longer one is thrown away.
+fn read_line(input: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<bool> {
+    bytes.clear();
+    let limit = parse::LONGEST as u64 + 2;
+    if input.by_ref().take(limit).read_until(b'\n', bytes)? == 0 {
+        return Ok(false);
+    }
+    if bytes.len() as u64 == limit && bytes.last() != Some(&b'\n') {
+        input.skip_until(b'\n')?;
+    }
+    Ok(true)
+}
+
+impl Session {
+    /// A session with this player.
+    pub fn new(engine: Engine, out: Output) -> Session {
+        let settings = engine.settings().clone();
+        let worker = Worker::start(engine, out.clone());
+        Session {
+            out,
+            worker,
+            settings,
+            game: Game::default(),
+            stop: Stop::new(false, None),
+            searching: std::sync::Weak::new(),
+            debug: false,
+        }
+    }
+
+    fn is_searching(&self) -> bool {
+        self.searching.strong_count() > 0
+    }
+
+    fn give(&self, job: Job) {
+        self.worker.give(job, Arc::new(()));
+    }
+
+    /// Takes a line. Returns whether to go on.
+    pub fn hear(&mut self, line: &str) -> bool {
+        self.out.heard(line);
+        match parse::parse(line) {
+            Ok(Command::Quit) => {
+                self.stop.set();
+                return false;
+            }
+            Ok(command) => self.obey(command),
+            Err(error) => self.out.info(error),
+        }
+        true
+    }
+
+    /// Waits for the worker.
+    pub fn end(mut self) {
+        if self.stop.is_held() {
+            self.stop.set();
+        }
+        self.worker.finish();
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Uci => self.introduce(),
+            Command::Debug(on) => self.debug = on,
+            // While thinking the answer is at once; otherwise once everything asked for is loaded.
+            Command::IsReady if self.is_searching() => self.out.line(UciMessage::ReadyOk.to_string()),
+            Command::IsReady => self.give(Job::Ready),
+            Command::SetOption(name, value) => self.set_option(&name, value.as_deref()),
+            Command::NewGame => {
+                self.game = Game::default();
+                self.give(Job::Clear);
+            }
+            Command::Position(text) => match parse::position(&text) {
+                Ok(game) => self.game = game,
+                Err(error) => self.out.info(error),
+            },
+            Command::Go(words) => self.go(&words),
+            Command::Stop => self.stop.set(),
+            Command::PonderHit => self.stop.ponder_hit(),
+            Command::Bench => self.give(Job::Bench),
+            Command::Display => self.out.lines(crate::cli::board(&self.game).lines()),
+            Command::Eval => self.give(Job::Eval(Box::new(self.game.clone()))),
+            Command::Perft(depth) => self.perft(depth),
+            Command::Help => self.out.lines(HELP.lines()),
+            Command::Quit | Command::Nothing => {}
+        }
+    }
+
+    fn introduce(&self) {
+        let id = |name, author| UciMessage::Id { name, author }.to_string();
+        let mut lines = vec![id(Some(NAME.into()), None), id(None, Some(AUTHOR.into()))];
+        lines.extend(OPTIONS.iter().map(options::Declaration::uci_line));
+        lines.push(UciMessage::UciOk.to_string());
+        self.out.lines(lines);
+    }
+
+    fn set_option(&mut self, name: &str, value: Option<&str>) {
+        let mut new = self.settings.clone();
+        match options::set(&mut new, name, value) {
+            Ok(Effect::ClearHash) => self.give(Job::Clear),
+            Ok(Effect::None) => {
+                if new.log_file != self.settings.log_file
+                    && let Err(error) = self.out.log_to(new.log_file.as_deref())
+                {
+                    self.out.info(format!("Log File '{}': {error}", value.unwrap_or_default()));
+                    return;
+                }
+                self.settings = new;
+                if self.debug {
+                    self.out.info(format!("{name} is set"));
+                }
+                self.give(Job::Configure(Box::new(self.settings.clone())));
+            }
+            Err(error) => self.out.info(error),
+        }
+    }
+
+    fn go(&mut self, words: &GoWords) {
+        if self.is_searching() {
+            self.out.info("go: a search is running; 'stop' ends it");
+            return;
+        }
+        let mut limits = Limits { nodes: words.nodes, depth: words.depth, deepen: true, ..Limits::default() };
+        for text in &words.searchmoves {
+            match self.game.parse_uci(text) {
+                Ok(m) => limits.moves.push(m),
+                Err(error) => self.out.info(format!("searchmoves: {error}; it is left out")),
+            }
+        }
+        let white = self.game.position().turn() == Color::White;
+        let time = match words.clock(white).pace(self.settings.move_overhead) {
+            Pace::Unlimited => None,
+            Pace::Until(time) => Some(time),
+        };
+        self.stop = if words.ponder {
+            Stop::pondering(time)
+        } else {
+            Stop::new(words.is_endless(), time.filter(|_| !words.infinite).map(|t| Instant::now() + t))
+        };
+        let seconds = |ms: Option<i64>| ms.map(|ms| ms.max(0) as f32 / 1000.0);
+        let increment = seconds(if white { words.winc } else { words.binc });
+        let go = Go {
+            limits,
+            mate: words.mate,
+            analysis: words.infinite || words.is_endless(),
+            clocks: (seconds(words.wtime), seconds(words.btime), increment),
+        };
+        let token: Searching = Arc::new(());
+        self.searching = Arc::downgrade(&token);
+        self.worker.give(Job::Go(Box::new((self.game.clone(), go, self.stop.clone()))), token);
+    }
+
+    fn perft(&self, depth: u32) {
+        let start = Instant::now();
+        let parts = crate::board::divide(self.game.position(), depth);
+        let total: u64 = parts.iter().map(|(_, n)| n).sum();
+        let mut lines: Vec<String> = parts
+            .into_iter()
+            .map(|(m, n)| format!("{}: {n}", self.game.uci(m, self.settings.chess960)))
+            .collect();
+        lines.push(format!("nodes {total} time {} ms", start.elapsed().as_millis()));
+        self.out.lines(lines);
+    }
+}
+
+const HELP: &str = "\
+Glance speaks UCI: a chess GUI drives it with these commands.
+  uci, isready, ucinewgame, debug on|off, quit
+  setoption name <option> [value <value>]
+  position startpos|fen <fen> [moves <move> ...]
+  go [wtime btime winc binc movestogo movetime depth nodes mate infinite ponder searchmoves]
+  stop, ponderhit
+Beside them:
+  d          draw the board
+  eval       what the network thinks of the position
+  bench      a fixed set of positions: nodes and speed
+  perft <n>  count the leaves of the tree of legal moves
+  help       this text";

@@ -1,0 +1,135 @@
+//! The thread that thinks: it takes jobs in order, so that options set during a search count after it.
+
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use shakmaty::Move;
+use vampirc_uci::UciMessage;
+
+use super::info;
+use super::output::Output;
+use crate::board::Game;
+use crate::evaluate::Stop;
+use crate::play::{Decision, Engine, Go, Settings, Source};
+
+/// Something to do.
+pub(super) enum Job {
+    /// Take these settings.
+    Configure(Box<Settings>),
+    /// Say `readyok` once everything is loaded.
+    Ready,
+    /// Forget the cache.
+    Clear,
+    /// Find a move.
+    Go(Box<(Game, Go, Stop)>),
+    /// Show what the network thinks.
+    Eval(Box<Game>),
+    /// Run the benchmark.
+    Bench,
+}
+
+/// The thread, with the way to it.
+pub(super) struct Worker {
+    jobs: Option<Sender<(Job, Searching)>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Dropped when a job is done: tells the session whether a search is under way.
+pub(super) type Searching = std::sync::Arc<()>;
+
+impl Worker {
+    pub(super) fn start(engine: Engine, out: Output) -> Worker {
+        let (jobs, todo) = unbounded();
+        let thread = std::thread::spawn(move || work(engine, &todo, &out));
+        Worker { jobs: Some(jobs), thread: Some(thread) }
+    }
+
+    pub(super) fn give(&self, job: Job, token: Searching) {
+        if let Some(jobs) = &self.jobs {
+            // The thread ends only when this sender is gone.
+            let _ = jobs.send((job, token));
+        }
+    }
+
+    /// Waits until all jobs are done.
+    pub(super) fn finish(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(mut engine: Engine, todo: &Receiver<(Job, Searching)>, out: &Output) {
+    while let Ok((job, token)) = todo.recv() {
+        match job {
+            Job::Configure(settings) => engine.configure(*settings).iter().for_each(|e| out.info(e)),
+            Job::Ready => {
+                if let Err(error) = engine.prepare() {
+                    out.info(error);
+                }
+                out.line(UciMessage::ReadyOk.to_string());
+            }
+            Job::Clear => engine.clear(),
+            Job::Go(task) => {
+                let (game, go, stop) = *task;
+                search(&mut engine, &game, &go, &stop, out);
+            }
+            Job::Eval(game) => match crate::cli::eval_text(&mut engine, &game) {
+                Ok(text) => out.lines(text.lines()),
+                Err(error) => out.info(error),
+            },
+            Job::Bench => match crate::cli::bench(&mut engine, &mut |line| out.line(line)) {
+                Ok(()) => {}
+                Err(error) => out.info(error),
+            },
+        }
+        drop(token);
+    }
+}
+
+fn search(engine: &mut Engine, game: &Game, go: &Go, stop: &Stop, out: &Output) {
+    let start = Instant::now();
+    let settings = engine.settings().clone();
+    let result = engine.go(game, go, stop, &mut |report| {
+        out.lines(info::lines(game, report, &settings, start.elapsed(), 0));
+    });
+    // `go infinite` and `go ponder` are answered when the GUI asks, not before.
+    stop.wait_until_released();
+    match result {
+        Ok(decision) => {
+            if let Some(glance) = &decision.glance {
+                out.lines(info::move_stats(game, glance, &settings));
+            }
+            out.line(best_move(game, &decision, settings.chess960));
+        }
+        Err(error) => {
+            // Even without a network, a game is not to be lost by silence.
+            out.info(error);
+            let moves = shakmaty::Position::legal_moves(game.position());
+            out.line(best_line(game, moves.first().copied(), None, settings.chess960));
+        }
+    }
+}
+
+fn best_move(game: &Game, decision: &Decision, chess960: bool) -> String {
+    let ponder = decision.ponder.filter(|_| decision.source != Source::Over);
+    best_line(game, decision.best, ponder, chess960)
+}
+
+fn best_line(game: &Game, best: Option<Move>, ponder: Option<Move>, chess960: bool) -> String {
+    let Some(best) = best else {
+        return "bestmove 0000".into();
+    };
+    let read = |text: String| match vampirc_uci::parse_one(&format!("bestmove {text}")) {
+        UciMessage::BestMove { best_move, .. } => Some(best_move),
+        _ => None,
+    };
+    let text = game.uci(best, chess960);
+    let answer = ponder.map(|m| game.after(best).uci(m, chess960));
+    match read(text.clone()) {
+        Some(best_move) => UciMessage::BestMove { best_move, ponder: answer.and_then(read) }.to_string(),
+        None => format!("bestmove {text}"),
+    }
+}
