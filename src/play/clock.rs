@@ -24,14 +24,18 @@ pub enum Pace {
     Until(Duration),
 }
 
-/// Moves that the rest of a game without a time control is planned for.
+/// Moves that the rest of a game is planned for…
 const HORIZON: i64 = 30;
+/// …and how many more when no increment ever comes and less than [`SCARCE`] milliseconds are left: every move costs a
+/// little that no plan can save.
+const MORE: i64 = 40;
+const SCARCE: i64 = 10_000;
 
 impl Clock {
     /// The time for this move. `overhead`: milliseconds that are lost on the way.
     ///
-    /// With a clock: a thirtieth of what is left (or its share of the moves to go) and most of the increment, but never
-    /// more than half of what is left after the overhead.
+    /// With a clock: a thirtieth of what is left (less when time is scarce, more when the time control is near) and most of
+    /// the increment, but never more than half of what is left after the overhead.
     pub fn pace(&self, overhead: u64) -> Pace {
         let overhead = i64::try_from(overhead).unwrap_or(i64::MAX);
         let millis = |ms: i64| Duration::from_millis(ms.max(1).unsigned_abs());
@@ -41,8 +45,11 @@ impl Clock {
         let Some(left) = self.left else {
             return Pace::Unlimited;
         };
-        let safe = left.saturating_sub(overhead).max(0);
-        let moves = i64::from(self.moves_to_go.unwrap_or(HORIZON as u32)).clamp(1, HORIZON);
+        // Some GUIs send nonsense: no clock has more than a few decades.
+        let safe = left.saturating_sub(overhead).clamp(0, 1 << 40);
+        let scarce = if self.increment > 0 { 0 } else { MORE * (SCARCE - safe).clamp(0, SCARCE) / SCARCE };
+        let horizon = HORIZON + scarce;
+        let moves = self.moves_to_go.map_or(horizon, |n| i64::from(n).clamp(1, horizon));
         let share = safe / moves + self.increment.clamp(0, 1 << 40) * 3 / 4;
         // The last move before the control may take nearly all; any other no more than half.
         let most = if moves == 1 { safe * 9 / 10 } else { safe / 2 };
@@ -67,7 +74,7 @@ mod tests {
             for increment in [0, 10, 100_000, i64::MAX] {
                 for moves_to_go in [None, Some(0), Some(1), Some(40), Some(u32::MAX)] {
                     let time = millis(Clock { left: Some(left), increment, moves_to_go, move_time: None });
-                    assert!(time <= (left - 20).max(1) as u128 || left <= 21, "{left} {increment}: {time}");
+                    assert!(time <= left.saturating_sub(20).max(1) as u128, "{left} {increment}: {time}");
                 }
             }
         }
@@ -78,12 +85,12 @@ mod tests {
 
     #[test]
     fn whole_games_stay_on_the_clock() {
-        for (start, increment, control) in [(1000, 0, None), (10_000, 100, None), (60_000, 0, Some(40)), (100, 0, None)] {
+        for (start, increment, control) in [(1000, 0, None), (10_000, 100, None), (60_000, 0, Some(40)), (1000, 10, None)] {
             let (mut left, mut to_go) = (start, control);
             for _ in 0..200 {
                 let clock = Clock { left: Some(left), increment, moves_to_go: to_go, move_time: None };
-                // Half of the overhead is really lost.
-                left = left - millis(clock) as i64 - if left > 60 { 10 } else { 0 };
+                // A millisecond is really lost.
+                left -= millis(clock) as i64 + 1;
                 assert!(left >= 0, "{start}+{increment}");
                 left += increment;
                 if let (Some(n), Some(all)) = (to_go.as_mut(), control) {

@@ -226,11 +226,6 @@ impl Engine {
         }
     }
 
-    /// How full the cache is, in thousandths.
-    pub fn hashfull(&self) -> u32 {
-        self.evaluator.as_ref().map_or(0, |e| e.hashfull())
-    }
-
     /// The book's moves here, with their weights.
     pub fn book_moves(&self, game: &Game) -> Vec<(Move, u16)> {
         self.book.moves(game.position())
@@ -293,6 +288,7 @@ impl Engine {
         let decide = |source, mut report: Report, tell: &mut dyn FnMut(&Report)| {
             let glance = settings.verbose_move_stats.then(|| evaluator.glance(game, &conditions));
             report.lines.truncate(settings.multi_pv.max(1));
+            report.hashfull = evaluator.hashfull();
             tell(&report);
             let line = report.lines.first().map(|l| l.moves.clone()).unwrap_or_default();
             Decision { best: line.first().copied(), ponder: line.get(1).copied(), source, report, glance }
@@ -300,7 +296,7 @@ impl Engine {
         let several = settings.multi_pv > 1;
         if let Some(m) = mating_move(game.position(), &allowed).filter(|_| !several) {
             let line = Line { moves: vec![m], score: Score::Mate(1), probability: 1.0, rank: 1.0 };
-            let report = Report { depth: 1, seldepth: 1, nodes: 1, tbhits: 0, lines: vec![line] };
+            let report = Report { depth: 1, seldepth: 1, nodes: 1, lines: vec![line], ..Report::default() };
             return Ok(decide(Source::Mate, report, tell));
         }
         if settings.own_book && !settings.analyse && !go.analysis && go.mate.is_none() {
@@ -337,7 +333,7 @@ impl Engine {
         }
         if let Some(line) = proved {
             let depth = line.moves.len() as u32;
-            let report = Report { depth, seldepth: depth, nodes: 1, tbhits, lines: vec![line] };
+            let report = Report { depth, seldepth: depth, nodes: 1, tbhits, lines: vec![line], ..Report::default() };
             return Ok(decide(Source::Search, report, tell));
         }
 
@@ -348,7 +344,7 @@ impl Engine {
         let lines = if draws { allowed.len() } else { settings.multi_pv };
         let whole = Task { limits: &limits, lines, ..task };
         let Answer { mut report } = search.search(&whole, &mut |report| {
-            let mut report = Report { tbhits, ..report.clone() };
+            let mut report = Report { tbhits, hashfull: evaluator.hashfull(), ..report.clone() };
             report.lines.truncate(settings.multi_pv.max(1));
             tell(&report);
         });

@@ -173,7 +173,7 @@ mod tests {
         // King, bishop and knight against king is the longest of these: both sides by the tables.
         for fen in [
             "8/8/8/3k4/8/8/8/KBN5 w - - 0 1",
-            "8/8/8/3k4/8/8/3P4/3K4 w - - 0 1",
+            "4k3/8/4K3/4P3/8/8/8/8 w - - 0 1",
             "8/3k4/8/8/8/8/1q6/5K1R b - - 0 1",
             "4k3/8/8/8/8/8/8/KQ5r w - - 0 1",
         ] {

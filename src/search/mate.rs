@@ -22,6 +22,8 @@ struct Solver<'a> {
     visited: u64,
     most: u64,
     stop: &'a Stop,
+    /// Once true, every part of the search gives up.
+    over: bool,
 }
 
 /// The shortest forced mate within `moves` moves, if one is found before the signal or after at most `most`
@@ -29,14 +31,15 @@ struct Solver<'a> {
 ///
 /// Repetitions are not considered: a shortest mate has none. The fifty-move rule is.
 pub fn find_mate(position: &Chess, root: &[Move], moves: u32, most: u64, stop: &Stop) -> Option<Vec<Move>> {
-    let mut solver = Solver { visited: 0, most, stop };
-    (1..=moves).find_map(|n| solver.attack(position, root, n))
+    let mut solver = Solver { visited: 0, most, stop, over: stop.is_set() };
+    (1..=moves).take_while(|_| !stop.is_set()).find_map(|n| solver.attack(position, root, n))
 }
 
 impl Solver<'_> {
     fn exhausted(&mut self) -> bool {
         self.visited += 1;
-        self.visited > self.most || (self.visited % LOOK == 0 && self.stop.is_set())
+        self.over |= self.visited > self.most || (self.visited % LOOK == 0 && self.stop.is_set());
+        self.over
     }
 
     fn attack(&mut self, position: &Chess, moves: &[Move], n: u32) -> Option<Vec<Move>> {
@@ -76,6 +79,9 @@ impl Solver<'_> {
         }
         let mut longest: Option<Vec<Move>> = None;
         for &reply in &replies {
+            if self.over {
+                return None;
+            }
             let mut next = position.clone();
             next.play_unchecked(reply);
             let legal = next.legal_moves();
@@ -116,5 +122,8 @@ mod tests {
         let start = std::time::Instant::now();
         assert_eq!(find_mate(&position, &position.legal_moves(), 20, u64::MAX, &stop), None);
         assert!(start.elapsed().as_secs() < 5);
+        // Also when the number of positions ends it.
+        let stop = Stop::new(false, None);
+        assert_eq!(find_mate(&position, &position.legal_moves(), 20, 5_000, &stop), None);
     }
 }

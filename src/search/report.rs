@@ -74,6 +74,8 @@ pub struct Report {
     pub nodes: u64,
     /// Positions found in tablebases.
     pub tbhits: u64,
+    /// How full the cache is, in thousandths.
+    pub hashfull: u32,
     /// The best first. Never empty once a search is done.
     pub lines: Vec<Line>,
 }

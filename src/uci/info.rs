@@ -20,7 +20,7 @@ fn pv(game: &Game, line: &Line, chess960: bool) -> String {
 }
 
 /// One `info` line for each line of a report.
-pub fn lines(game: &Game, report: &Report, settings: &Settings, time: Duration, hashfull: u32) -> Vec<String> {
+pub fn lines(game: &Game, report: &Report, settings: &Settings, time: Duration) -> Vec<String> {
     let nps = report.nodes as f64 / time.as_secs_f64().max(1e-3);
     report
         .lines
@@ -38,9 +38,10 @@ pub fn lines(game: &Game, report: &Report, settings: &Settings, time: Duration, 
             }
             let _ = write!(
                 out,
-                " nodes {} nps {:.0} hashfull {hashfull} tbhits {} time {}",
+                " nodes {} nps {:.0} hashfull {} tbhits {} time {}",
                 report.nodes,
                 nps,
+                report.hashfull,
                 report.tbhits,
                 time.as_millis()
             );

@@ -93,7 +93,7 @@ fn search(engine: &mut Engine, game: &Game, go: &Go, stop: &Stop, out: &Output) 
     let start = Instant::now();
     let settings = engine.settings().clone();
     let result = engine.go(game, go, stop, &mut |report| {
-        out.lines(info::lines(game, report, &settings, start.elapsed(), 0));
+        out.lines(info::lines(game, report, &settings, start.elapsed()));
     });
     // `go infinite` and `go ponder` are answered when the GUI asks, not before.
     stop.wait_until_released();
