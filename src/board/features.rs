@@ -28,11 +28,9 @@ const GROUPS: [(&str, &[f32], bool); 6] = [
     ("halfmove clock", &[0.0, 10.0, 20.0, 40.0, 60.0, 80.0, 100.0], false),
 ];
 const RATINGS: &[f32] = &[
-    400., 600., 800., 1000., 1200., 1400., 1600., 1800., 2000., 2200., 2400., 2600., 2800., 3000., 3200.,
-    3400., 3600.,
+    400., 600., 800., 1000., 1200., 1400., 1600., 1800., 2000., 2200., 2400., 2600., 2800., 3000., 3200., 3400., 3600.,
 ];
-const CLOCKS: &[f32] =
-    &[0., 5., 10., 20., 40., 80., 160., 320., 640., 1280., 2560., 5120., 10240.];
+const CLOCKS: &[f32] = &[0., 5., 10., 20., 40., 80., 160., 320., 640., 1280., 2560., 5120., 10240.];
 const FLAGS: [&str; 7] = [
     "pool: over the board",
     "pool: lichess",
@@ -123,14 +121,7 @@ impl Features {
 
         let (own, other) = conditions.seats(turn);
         let halfmoves = position.halfmoves() as f32;
-        let values = [
-            own.rating,
-            other.rating,
-            own.clock,
-            other.clock,
-            conditions.increment,
-            Some(halfmoves),
-        ];
+        let values = [own.rating, other.rating, own.clock, other.clock, conditions.increment, Some(halfmoves)];
         let mut globals = [0.0; GLOBALS];
         let mut at = 0;
         for ((_, brackets, unknown), value) in GROUPS.iter().zip(values) {

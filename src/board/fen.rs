@@ -14,7 +14,9 @@ pub enum FenError {
     #[error("fen of {0} bytes: at most {LONGEST} are allowed")]
     TooLong(usize),
     /// Not written as a FEN.
-    #[error("fen '{fen}': {reason} (six fields are expected: board, w or b, castling, en passant, halfmoves, fullmoves)")]
+    #[error(
+        "fen '{fen}': {reason} (six fields are expected: board, w or b, castling, en passant, halfmoves, fullmoves)"
+    )]
     Syntax {
         /// The text.
         fen: String,
@@ -51,10 +53,8 @@ pub fn parse_fen(text: &str) -> Result<Chess, FenError> {
         return Err(FenError::TooLong(text.len()));
     }
     let shown = || text.escape_debug().to_string();
-    let fen: Fen = text.parse().map_err(|error: ParseFenError| FenError::Syntax {
-        fen: shown(),
-        reason: error.to_string(),
-    })?;
+    let fen: Fen =
+        text.parse().map_err(|error: ParseFenError| FenError::Syntax { fen: shown(), reason: error.to_string() })?;
     let setup = fen.into_setup();
     let impossible = |reason: String| FenError::Position { fen: shown(), reason };
     check_counts(&setup).map_err(impossible)?;
@@ -87,9 +87,7 @@ fn check_counts(setup: &Setup) -> Result<(), String> {
 
 /// Writes a position as FEN; castling rights as `KQkq` where those are unambiguous.
 pub fn write_fen(position: &Chess) -> String {
-    Fen::try_from_setup(position.to_setup(EnPassantMode::Legal))
-        .unwrap_or_else(|lossy| lossy.ignore())
-        .to_string()
+    Fen::try_from_setup(position.to_setup(EnPassantMode::Legal)).unwrap_or_else(|lossy| lossy.ignore()).to_string()
 }
 
 #[cfg(test)]

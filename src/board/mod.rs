@@ -20,9 +20,7 @@ mod perft;
 mod vocabulary;
 
 pub use conditions::{Conditions, Pool, Seat};
-pub use features::{
-    BOARDS, CODES, EMPTY, Features, GLOBALS, MARKS, MISSING, global_names,
-};
+pub use features::{BOARDS, CODES, EMPTY, Features, GLOBALS, MARKS, MISSING, global_names};
 pub use fen::{FenError, parse_fen, write_fen};
 pub use game::{Game, IllegalMove, Repetitions, Terminal};
 pub use perft::{divide, perft};

@@ -42,9 +42,7 @@ struct Table {
 }
 
 fn slot(from: Square, to: Square, promotion: Option<Role>) -> usize {
-    let piece = promotion
-        .and_then(|role| PROMOTIONS.iter().position(|&p| p == role))
-        .map_or(0, |i| i + 1);
+    let piece = promotion.and_then(|role| PROMOTIONS.iter().position(|&p| p == role)).map_or(0, |i| i + 1);
     (from.to_usize() * 64 + to.to_usize()) * 5 + piece
 }
 
@@ -73,10 +71,8 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     for (i, e) in entries.iter().enumerate() {
         index[slot(e.from, e.to, e.promotion)] = i as u16;
     }
-    let mirrored = entries
-        .iter()
-        .map(|e| index[slot(e.from.flip_vertical(), e.to.flip_vertical(), e.promotion)])
-        .collect();
+    let mirrored =
+        entries.iter().map(|e| index[slot(e.from.flip_vertical(), e.to.flip_vertical(), e.promotion)]).collect();
     Table { entries, index, mirrored }
 });
 

@@ -76,9 +76,8 @@ type Failure = Box<dyn std::error::Error>;
 fn run(cli: Cli) -> Result<(), Failure> {
     let mut settings = Settings::default();
     for assignment in &cli.options {
-        let (name, value) = assignment
-            .split_once('=')
-            .ok_or_else(|| format!("--option '{assignment}': NAME=VALUE is expected"))?;
+        let (name, value) =
+            assignment.split_once('=').ok_or_else(|| format!("--option '{assignment}': NAME=VALUE is expected"))?;
         options::set(&mut settings, name, Some(value))?;
     }
     let out = uci::output::Output::new(io::stdout());

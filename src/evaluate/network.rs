@@ -116,10 +116,7 @@ impl<B: Kernels> Evaluator for NetworkEvaluator<B> {
         let parts: Vec<Result<Vec<Evaluation>, Stopped>> = std::thread::scope(|scope| {
             let handles: Vec<_> =
                 batch.chunks(share).map(|part| scope.spawn(move || self.pieces(part, false, stop))).collect();
-            handles
-                .into_iter()
-                .map(|h| h.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect()
+            handles.into_iter().map(|h| h.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         });
         let mut out = Vec::with_capacity(batch.len());
         for part in parts {
@@ -135,15 +132,11 @@ impl<B: Kernels> Evaluator for NetworkEvaluator<B> {
 /// As [`load`].
 pub fn open(weights: &[u8], backend: BackendName, threads: usize) -> Result<Box<dyn Evaluator>, WeightsError> {
     Ok(match backend {
-        BackendName::Flex => {
-            Box::new(NetworkEvaluator::<burn_flex::Flex>::new(weights, Default::default(), threads)?)
-        }
+        BackendName::Flex => Box::new(NetworkEvaluator::<burn_flex::Flex>::new(weights, Default::default(), threads)?),
         BackendName::Ndarray => {
             Box::new(NetworkEvaluator::<burn_ndarray::NdArray<f32>>::new(weights, Default::default(), threads)?)
         }
         #[cfg(feature = "cuda")]
-        BackendName::Cuda => {
-            Box::new(NetworkEvaluator::<burn::backend::Cuda>::new(weights, Default::default(), 1)?)
-        }
+        BackendName::Cuda => Box::new(NetworkEvaluator::<burn::backend::Cuda>::new(weights, Default::default(), 1)?),
     })
 }

@@ -1,6 +1,5 @@
 //! Win, draw and loss, and how they relate to centipawns.
 
-
 /// Probabilities of the three outcomes, for the player to move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wdl {

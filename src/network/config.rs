@@ -217,10 +217,7 @@ impl Config {
         let Trunk::Encoder { layers, d_model: d, heads, ffn, ref smolgen, .. } = self.trunk;
         let Embedding::Squares { boards } = self.embedding;
         let maps = smolgen.as_ref().map_or(0, |s| {
-            64 * d * s.compress
-                + 64 * s.compress * s.hidden
-                + s.hidden * heads * s.generate
-                + heads * s.generate * 4096
+            64 * d * s.compress + 64 * s.compress * s.hidden + s.hidden * heads * s.generate + heads * s.generate * 4096
         });
         let block = 64 * (4 * d * d + 2 * d * ffn) + 2 * 64 * 64 * d + maps;
         let PolicyHead::FromTo { dim } = self.policy;

@@ -98,11 +98,11 @@ fn rms_norm_parts<B: Backend>(x: Tensor<B, 2>) -> (Tensor<B, 2>, Tensor<B, 2>) {
 
 #[cfg(feature = "training")]
 mod gradients {
+    use super::*;
     use burn::backend::Autodiff;
     use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
     use burn::backend::autodiff::grads::Gradients;
     use burn::backend::autodiff::ops::{Backward, Ops, OpsKind, unary};
-    use super::*;
 
     #[derive(Debug)]
     struct Attention;

@@ -14,9 +14,7 @@ mod model;
 mod smolgen;
 mod weights;
 
-pub use config::{
-    Activation, Config, ConfigError, Embedding, Norm, PolicyHead, Smolgen, Trunk, ValueHead,
-};
+pub use config::{Activation, Config, ConfigError, Embedding, Norm, PolicyHead, Smolgen, Trunk, ValueHead};
 pub use input::Input;
 pub use kernels::Kernels;
 pub use model::{Network, Output};

@@ -36,15 +36,7 @@ impl<B: Kernels> Network<B> {
     pub fn new(config: &Config, device: &B::Device) -> Network<B> {
         let Embedding::Squares { boards } = config.embedding;
         let Trunk::Encoder { layers, d_model, heads, ffn, activation, static_bias, ref smolgen, .. } = config.trunk;
-        let sizes = Sizes {
-            layers,
-            d: d_model,
-            heads,
-            ffn,
-            activation,
-            static_bias,
-            smolgen: smolgen.as_ref(),
-        };
+        let sizes = Sizes { layers, d: d_model, heads, ffn, activation, static_bias, smolgen: smolgen.as_ref() };
         let PolicyHead::FromTo { dim } = config.policy;
         let ValueHead::Wdl { compress, hidden } = config.value;
         Network {

@@ -82,8 +82,7 @@ pub fn read_config(bytes: &[u8]) -> Result<Config, WeightsError> {
         return Err(WeightsError::TooLarge(bytes.len()));
     }
     // Checks the header, and that every tensor lies within the file.
-    let (_, metadata) =
-        SafeTensors::read_metadata(bytes).map_err(|e| WeightsError::Format(one_line(&e)))?;
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| WeightsError::Format(one_line(&e)))?;
     SafeTensors::deserialize(bytes).map_err(|e| WeightsError::Format(one_line(&e)))?;
     let text = metadata.metadata().as_ref().and_then(|m| m.get(KEY)).ok_or(WeightsError::Foreign)?;
     let config: Config = serde_json::from_str(text)?;
@@ -108,9 +107,7 @@ pub fn load<B: Kernels>(bytes: &[u8], device: &B::Device) -> Result<(Config, Net
 fn check_size(config: &Config, bytes: usize) -> Result<(), WeightsError> {
     let least = config.parameters().saturating_mul(2);
     if bytes < least {
-        return Err(WeightsError::Tensors(format!(
-            "the file has {bytes} bytes, the config asks for at least {least}"
-        )));
+        return Err(WeightsError::Tensors(format!("the file has {bytes} bytes, the config asks for at least {least}")));
     }
     Ok(())
 }
@@ -119,18 +116,13 @@ fn check_size(config: &Config, bytes: usize) -> Result<(), WeightsError> {
 ///
 /// # Errors
 /// When the store refuses.
-pub fn save<B: Kernels>(
-    network: &Network<B>,
-    config: &Config,
-    precision: Precision,
-) -> Result<Vec<u8>, WeightsError> {
+pub fn save<B: Kernels>(network: &Network<B>, config: &Config, precision: Precision) -> Result<Vec<u8>, WeightsError> {
     let dtype = match precision {
         Precision::Half => DType::F16,
         Precision::Full => DType::F32,
     };
-    let mut store = SafetensorsStore::from_bytes(None)
-        .metadata(KEY, serde_json::to_string(config)?)
-        .with_to_adapter(Cast(dtype));
+    let mut store =
+        SafetensorsStore::from_bytes(None).metadata(KEY, serde_json::to_string(config)?).with_to_adapter(Cast(dtype));
     network.save_into(&mut store).map_err(|e| WeightsError::Tensors(one_line(&e)))?;
     store.get_bytes().map_err(|e| WeightsError::Tensors(one_line(&e)))
 }

@@ -85,7 +85,9 @@ mod tests {
 
     #[test]
     fn whole_games_stay_on_the_clock() {
-        for (start, increment, control) in [(1000, 0, None), (10_000, 100, None), (60_000, 0, Some(40)), (1000, 10, None)] {
+        for (start, increment, control) in
+            [(1000, 0, None), (10_000, 100, None), (60_000, 0, Some(40)), (1000, 10, None)]
+        {
             let (mut left, mut to_go) = (start, control);
             for _ in 0..200 {
                 let clock = Clock { left: Some(left), increment, moves_to_go: to_go, move_time: None };

@@ -116,8 +116,8 @@ impl Default for Engine {
 
 fn load_evaluator(settings: &Settings) -> Result<Box<dyn Evaluator>, EngineError> {
     let build = |bytes: &[u8], path: String| {
-        let inner = open(bytes, settings.backend, settings.threads)
-            .map_err(|error| EngineError::Weights { path, error })?;
+        let inner =
+            open(bytes, settings.backend, settings.threads).map_err(|error| EngineError::Weights { path, error })?;
         let cached: Box<dyn Evaluator> = Box::new(Cached::new(inner, settings.hash << 20));
         Ok(cached)
     };
@@ -270,14 +270,8 @@ impl Engine {
         };
         let settings = &self.settings;
         let conditions = self.conditions(game.position().turn(), go);
-        let task = Task {
-            game,
-            conditions: &conditions,
-            limits: &go.limits,
-            lines: settings.multi_pv,
-            stop,
-            evaluator,
-        };
+        let task =
+            Task { game, conditions: &conditions, limits: &go.limits, lines: settings.multi_pv, stop, evaluator };
         let allowed = task.moves();
         let mut limits = go.limits.clone();
         if allowed.is_empty() {
@@ -306,12 +300,8 @@ impl Engine {
                 return Ok(decide(Source::Book, answer.report, tell));
             }
         }
-        let verdict = self.tables.probe(
-            game.position(),
-            &allowed,
-            settings.syzygy_probe_limit,
-            settings.syzygy_50_move_rule,
-        );
+        let verdict =
+            self.tables.probe(game.position(), &allowed, settings.syzygy_probe_limit, settings.syzygy_50_move_rule);
         let tbhits = verdict.as_ref().map_or(0, |v| v.probes);
         if let Some(verdict) = verdict {
             limits.moves = verdict.moves;

@@ -5,8 +5,8 @@
 
 use shakmaty::{Move, Position, Role};
 
-use super::material::{captured, cheaper_takes_piece, value};
 use super::mate::mating_move;
+use super::material::{captured, cheaper_takes_piece, value};
 use super::report::{Line, Report, Score};
 use super::task::{Answer, Search, Task};
 use crate::board::{Game, Terminal};
@@ -94,7 +94,15 @@ impl Search for Lookahead {
                 let after = task.game.after(e.m);
                 let bonus = if self.guards.bonuses { bonus(task.game, e.m, &after) } else { 0.0 };
                 let logit = e.logit + bonus;
-                Candidate { m: e.m, probability: e.probability, logit, after, blunder: false, score: logit, reply: None }
+                Candidate {
+                    m: e.m,
+                    probability: e.probability,
+                    logit,
+                    after,
+                    blunder: false,
+                    score: logit,
+                    reply: None,
+                }
             })
             .collect();
         candidates.sort_by(|a, b| b.logit.total_cmp(&a.logit));

@@ -24,4 +24,3 @@ pub fn cheaper_takes_piece(position: &Chess) -> bool {
         captured(m).is_some_and(|taken| value(taken) >= 3.0 && m.role() != Role::King && value(m.role()) < value(taken))
     })
 }
-

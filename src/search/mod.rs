@@ -4,8 +4,8 @@
 //! piece of a batch of the stop signal.
 
 mod lookahead;
-mod material;
 mod mate;
+mod material;
 mod policy;
 mod report;
 mod task;

@@ -91,13 +91,25 @@ pub static OPTIONS: &[Declaration] = &[
     Declaration { name: "Threads", help: "Threads that evaluate positions", kind: spin!(1, 256, threads) },
     Declaration { name: "Hash", help: "Megabytes of evaluations that are remembered", kind: spin!(1, 65_536, hash) },
     Declaration { name: "Clear Hash", help: "Forget them", kind: Kind::Button },
-    Declaration { name: "Ponder", help: "Whether the GUI may let the engine think in the opponent's time", kind: check!(ponder) },
+    Declaration {
+        name: "Ponder",
+        help: "Whether the GUI may let the engine think in the opponent's time",
+        kind: check!(ponder),
+    },
     Declaration { name: "MultiPV", help: "Number of best lines shown", kind: spin!(1, 218, multi_pv) },
-    Declaration { name: "Move Overhead", help: "Milliseconds of each move that are lost between engine and GUI", kind: spin!(0, 10_000, move_overhead) },
+    Declaration {
+        name: "Move Overhead",
+        help: "Milliseconds of each move that are lost between engine and GUI",
+        kind: spin!(0, 10_000, move_overhead),
+    },
     Declaration { name: "UCI_Chess960", help: "Castling is written as king takes rook", kind: check!(chess960) },
     Declaration { name: "UCI_ShowWDL", help: "Show win, draw and loss in thousandths", kind: check!(show_wdl) },
     Declaration { name: "UCI_AnalyseMode", help: "Analysis: no book, no weakening, no chance", kind: check!(analyse) },
-    Declaration { name: "UCI_LimitStrength", help: "Play like a person of rating UCI_Elo", kind: check!(limit_strength) },
+    Declaration {
+        name: "UCI_LimitStrength",
+        help: "Play like a person of rating UCI_Elo",
+        kind: check!(limit_strength),
+    },
     Declaration { name: "UCI_Elo", help: "That rating", kind: spin!(800, 2800, elo) },
     Declaration {
         name: "UCI_Opponent",
@@ -118,9 +130,21 @@ pub static OPTIONS: &[Declaration] = &[
         help: "Folders with tablebases besides the built-in ones (3 and 4 men), separated as in PATH",
         kind: Kind::Text(|s| s.syzygy_path.clone().unwrap_or_default(), |s, v| s.syzygy_path = v),
     },
-    Declaration { name: "SyzygyProbeLimit", help: "Men up to which tablebases are asked", kind: spin!(0, 7, syzygy_probe_limit) },
-    Declaration { name: "Syzygy50MoveRule", help: "Tablebase wins that the fifty-move rule spoils are draws", kind: check!(syzygy_50_move_rule) },
-    Declaration { name: "WeightsFile", help: "A network made by glance-trainer instead of the built-in one", kind: path!(weights_file) },
+    Declaration {
+        name: "SyzygyProbeLimit",
+        help: "Men up to which tablebases are asked",
+        kind: spin!(0, 7, syzygy_probe_limit),
+    },
+    Declaration {
+        name: "Syzygy50MoveRule",
+        help: "Tablebase wins that the fifty-move rule spoils are draws",
+        kind: check!(syzygy_50_move_rule),
+    },
+    Declaration {
+        name: "WeightsFile",
+        help: "A network made by glance-trainer instead of the built-in one",
+        kind: path!(weights_file),
+    },
     Declaration {
         name: "Backend",
         help: "Where the arithmetic is done",
@@ -139,11 +163,31 @@ pub static OPTIONS: &[Declaration] = &[
             |s, v| v.parse().map(|b| s.search = b).is_ok(),
         ),
     },
-    Declaration { name: "Lookahead Bonuses", help: "Lookahead: small bonuses for checks, captures and promotions", kind: check!(guards.bonuses) },
-    Declaration { name: "Lookahead Blunders", help: "Lookahead: moves that hang a piece or allow mate stand back", kind: check!(guards.blunders) },
-    Declaration { name: "Lookahead Replies", help: "Lookahead: the opponent's best reply counts", kind: check!(guards.replies) },
-    Declaration { name: "Temperature", help: "In hundredths: 0 plays the best move, 100 draws it as the network sees it", kind: spin!(0, 1000, temperature) },
-    Declaration { name: "VerboseMoveStats", help: "A line for every move with its probability", kind: check!(verbose_move_stats) },
+    Declaration {
+        name: "Lookahead Bonuses",
+        help: "Lookahead: small bonuses for checks, captures and promotions",
+        kind: check!(guards.bonuses),
+    },
+    Declaration {
+        name: "Lookahead Blunders",
+        help: "Lookahead: moves that hang a piece or allow mate stand back",
+        kind: check!(guards.blunders),
+    },
+    Declaration {
+        name: "Lookahead Replies",
+        help: "Lookahead: the opponent's best reply counts",
+        kind: check!(guards.replies),
+    },
+    Declaration {
+        name: "Temperature",
+        help: "In hundredths: 0 plays the best move, 100 draws it as the network sees it",
+        kind: spin!(0, 1000, temperature),
+    },
+    Declaration {
+        name: "VerboseMoveStats",
+        help: "A line for every move with its probability",
+        kind: check!(verbose_move_stats),
+    },
     Declaration { name: "Log File", help: "A file that the whole conversation is written to", kind: path!(log_file) },
 ];
 

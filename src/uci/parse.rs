@@ -108,12 +108,7 @@ impl GoWords {
     /// The clock of the side to move.
     pub fn clock(&self, white: bool) -> Clock {
         let (left, increment) = if white { (self.wtime, self.winc) } else { (self.btime, self.binc) };
-        Clock {
-            left,
-            increment: increment.unwrap_or(0),
-            moves_to_go: self.movestogo,
-            move_time: self.movetime,
-        }
+        Clock { left, increment: increment.unwrap_or(0), moves_to_go: self.movestogo, move_time: self.movetime }
     }
 
     /// Whether nothing but a command ends the search.
@@ -189,7 +184,10 @@ fn simple(word: &str) -> Command {
 /// `name … value …`: vampirc-uci reads it, except for an empty value.
 fn set_option(rest: &[&str]) -> Result<Command, CommandError> {
     let at = |name: &str| rest.iter().position(|w| w.eq_ignore_ascii_case(name));
-    let incomplete = || CommandError::Incomplete { command: "setoption", expected: "'name <option> [value <value>]' is expected".into() };
+    let incomplete = || CommandError::Incomplete {
+        command: "setoption",
+        expected: "'name <option> [value <value>]' is expected".into(),
+    };
     if at("name") != Some(0) || rest.len() < 2 {
         return Err(incomplete());
     }
@@ -307,9 +305,7 @@ pub fn position(text: &str) -> Result<Game, PositionError> {
         _ => return Err(PositionError::Syntax(shown(text))),
     };
     for (i, word) in words.iter().skip(moves_at + 1).enumerate() {
-        let m = game
-            .parse_uci(word)
-            .map_err(|error| PositionError::Move { number: i + 1, error: Box::new(error) })?;
+        let m = game.parse_uci(word).map_err(|error| PositionError::Move { number: i + 1, error: Box::new(error) })?;
         game.play(m);
     }
     Ok(game)
@@ -328,7 +324,8 @@ mod tests {
 
     #[test]
     fn go_in_any_order_with_unknown_words() {
-        let g = go("go  binc 5 foo searchmoves e2e4 d2d4 wtime -100 bar btime 99999999999999999999999 depth 3 infinite");
+        let g =
+            go("go  binc 5 foo searchmoves e2e4 d2d4 wtime -100 bar btime 99999999999999999999999 depth 3 infinite");
         assert_eq!((g.binc, g.wtime, g.btime, g.depth), (Some(5), Some(-100), Some(i64::MAX), Some(3)));
         assert_eq!(g.searchmoves, ["e2e4", "d2d4"]);
         assert!(g.infinite && g.is_endless());
@@ -362,7 +359,22 @@ mod tests {
 
     #[test]
     fn noise_never_panics() {
-        let words = ["go", "setoption", "name", "value", "position", "fen", "moves", "wtime", "-", "é", "\u{0}", "startpos", "e2e4", "9e9"];
+        let words = [
+            "go",
+            "setoption",
+            "name",
+            "value",
+            "position",
+            "fen",
+            "moves",
+            "wtime",
+            "-",
+            "é",
+            "\u{0}",
+            "startpos",
+            "e2e4",
+            "9e9",
+        ];
         let mut seed = 1_u32;
         for _ in 0..3000 {
             let mut line = String::new();

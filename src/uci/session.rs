@@ -21,6 +21,7 @@ use crate::search::Limits;
 pub struct Session {
     out: Output,
     worker: Worker,
+    /// As asked for: read here only for what the session itself does.
     settings: Settings,
     game: Game,
     /// The signal of the last search.
@@ -159,7 +160,7 @@ impl Session {
                 if self.debug {
                     self.out.info(format!("{name} is set"));
                 }
-                self.give(Job::Configure(Box::new(self.settings.clone())));
+                self.give(Job::Set(name.to_owned(), value.map(str::to_owned)));
             }
             Err(error) => self.out.info(error),
         }
@@ -204,10 +205,8 @@ impl Session {
         let start = Instant::now();
         let parts = crate::board::divide(self.game.position(), depth);
         let total: u64 = parts.iter().map(|(_, n)| n).sum();
-        let mut lines: Vec<String> = parts
-            .into_iter()
-            .map(|(m, n)| format!("{}: {n}", self.game.uci(m, self.settings.chess960)))
-            .collect();
+        let mut lines: Vec<String> =
+            parts.into_iter().map(|(m, n)| format!("{}: {n}", self.game.uci(m, self.settings.chess960))).collect();
         lines.push(format!("nodes {total} time {} ms", start.elapsed().as_millis()));
         self.out.lines(lines);
     }

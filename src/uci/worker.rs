@@ -7,16 +7,17 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use shakmaty::Move;
 use vampirc_uci::UciMessage;
 
-use super::info;
 use super::output::Output;
+use super::{info, options};
 use crate::board::Game;
 use crate::evaluate::Stop;
-use crate::play::{Decision, Engine, Go, Settings, Source};
+use crate::play::{Decision, Engine, Go, Source};
 
 /// Something to do.
 pub(super) enum Job {
-    /// Take these settings.
-    Configure(Box<Settings>),
+    /// Set an option, whose value has been checked: on top of what is in force, which is not what was asked for
+    /// where a file could not be loaded.
+    Set(String, Option<String>),
     /// Say `readyok` once everything is loaded.
     Ready,
     /// Forget the cache.
@@ -64,7 +65,13 @@ impl Worker {
 fn work(mut engine: Engine, todo: &Receiver<(Job, Searching)>, out: &Output) {
     while let Ok((job, token)) = todo.recv() {
         match job {
-            Job::Configure(settings) => engine.configure(*settings).iter().for_each(|e| out.info(e)),
+            Job::Set(name, value) => {
+                let mut settings = engine.settings().clone();
+                match options::set(&mut settings, &name, value.as_deref()) {
+                    Ok(_) => engine.configure(settings).iter().for_each(|e| out.info(e)),
+                    Err(error) => out.info(error),
+                }
+            }
             Job::Ready => {
                 if let Err(error) = engine.prepare() {
                     out.info(error);
@@ -74,7 +81,11 @@ fn work(mut engine: Engine, todo: &Receiver<(Job, Searching)>, out: &Output) {
             Job::Clear => engine.clear(),
             Job::Go(task) => {
                 let (game, go, stop) = *task;
-                search(&mut engine, &game, &go, &stop, out);
+                let answer = search(&mut engine, &game, &go, &stop, out);
+                // Over before the GUI reads the answer: it may send the next `go` at once.
+                drop(token);
+                out.line(answer);
+                continue;
             }
             Job::Eval(game) => match crate::cli::eval_text(&mut engine, &game) {
                 Ok(text) => out.lines(text.lines()),
@@ -89,7 +100,8 @@ fn work(mut engine: Engine, todo: &Receiver<(Job, Searching)>, out: &Output) {
     }
 }
 
-fn search(engine: &mut Engine, game: &Game, go: &Go, stop: &Stop, out: &Output) {
+/// Thinks, shows what it thinks, and returns the `bestmove` line.
+fn search(engine: &mut Engine, game: &Game, go: &Go, stop: &Stop, out: &Output) -> String {
     let start = Instant::now();
     let settings = engine.settings().clone();
     let result = engine.go(game, go, stop, &mut |report| {
@@ -102,13 +114,13 @@ fn search(engine: &mut Engine, game: &Game, go: &Go, stop: &Stop, out: &Output) 
             if let Some(glance) = &decision.glance {
                 out.lines(info::move_stats(game, glance, &settings));
             }
-            out.line(best_move(game, &decision, settings.chess960));
+            best_move(game, &decision, settings.chess960)
         }
         Err(error) => {
             // Even without a network, a game is not to be lost by silence.
             out.info(error);
             let moves = shakmaty::Position::legal_moves(game.position());
-            out.line(best_line(game, moves.first().copied(), None, settings.chess960));
+            best_line(game, moves.first().copied(), None, settings.chess960)
         }
     }
 }

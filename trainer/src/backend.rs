@@ -29,7 +29,13 @@ pub fn check_cuda() -> Result<(), String> {
     }
     let found = ["libcuda.so.1", "libcuda.so"].iter().any(|name| {
         let folders = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
-        let usual = ["/usr/lib", "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/local/nvidia/lib64", "/usr/local/cuda/compat"];
+        let usual = [
+            "/usr/lib",
+            "/usr/lib64",
+            "/usr/lib/x86_64-linux-gnu",
+            "/usr/local/nvidia/lib64",
+            "/usr/local/cuda/compat",
+        ];
         folders.split(':').filter(|f| !f.is_empty()).chain(usual).any(|f| std::path::Path::new(f).join(name).exists())
     });
     if found {

@@ -254,8 +254,12 @@ fn start_training(args: &Train) -> Result<(), Anyhow> {
         #[cfg(not(feature = "cuda"))]
         BackendName::Cuda => return Err(check_cuda().err().unwrap_or_default().into()),
     };
-    println!("step {}, {:.1} minutes of training; checkpoint in {}", state.step, state.seconds / 60.0,
-        checkpoint::find(&args.run).unwrap_or_default().display());
+    println!(
+        "step {}, {:.1} minutes of training; checkpoint in {}",
+        state.step,
+        state.seconds / 60.0,
+        checkpoint::find(&args.run).unwrap_or_default().display()
+    );
     Ok(())
 }
 

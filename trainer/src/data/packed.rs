@@ -21,10 +21,8 @@ pub fn pack(position: &Chess) -> Option<[u8; BYTES]> {
         return None;
     }
     let castling = position.castles().castling_rights();
-    let taken_en_passant = position
-        .ep_square(EnPassantMode::Legal)
-        .map(|s| s.xor(Square::A2.xor(Square::A1)).to_u32())
-        .map(Square::new);
+    let taken_en_passant =
+        position.ep_square(EnPassantMode::Legal).map(|s| s.xor(Square::A2.xor(Square::A1)).to_u32()).map(Square::new);
     let mut out = [0; BYTES];
     out[..8].copy_from_slice(&board.occupied().0.to_le_bytes());
     for (i, square) in board.occupied().into_iter().enumerate() {

@@ -75,7 +75,10 @@ pub fn prepare(input: &Path, out: &Path, seed: u64) -> Result<Counts, PrepareErr
     let rows = builder.metadata().file_metadata().num_rows();
     let has = |name: &str| schema.column_with_name(name).is_some();
     let (kind, columns): (Kind, &[&str]) = if has("movetext") {
-        (Kind::Games, &["Site", "Result", "WhiteTitle", "BlackTitle", "WhiteElo", "BlackElo", "TimeControl", "movetext"])
+        (
+            Kind::Games,
+            &["Site", "Result", "WhiteTitle", "BlackTitle", "WhiteElo", "BlackElo", "TimeControl", "movetext"],
+        )
     } else if has("fen") && has("line") {
         (Kind::Positions, &["fen", "line", "depth", "cp", "mate"])
     } else {
@@ -85,11 +88,7 @@ pub fn prepare(input: &Path, out: &Path, seed: u64) -> Result<Counts, PrepareErr
         return Err(fail(format!("no column '{missing}'")));
     }
     let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
-    let reader = builder
-        .with_projection(mask)
-        .with_batch_size(4096)
-        .build()
-        .map_err(|e| fail(e.to_string()))?;
+    let reader = builder.with_projection(mask).with_batch_size(4096).build().map_err(|e| fail(e.to_string()))?;
 
     let style = "{prefix} {wide_bar} {pos}/{len} rows {per_sec} {eta}";
     let bar = ProgressBar::new(rows.max(0) as u64)

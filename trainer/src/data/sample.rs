@@ -9,8 +9,8 @@ use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Color, Position};
 
-use super::movetext::MATE;
 use super::move_at;
+use super::movetext::MATE;
 use super::shard::{GameRecord, GameResult, Kind, Shard, ShardError};
 
 /// Positions with more legal moves than this are not trained on (there are next to none).
@@ -266,13 +266,7 @@ pub fn conditions_at(record: &GameRecord, ply: usize) -> Conditions {
 }
 
 /// A sample of a game's position, its target being this legal move.
-pub fn sample(
-    game: &Game,
-    conditions: &Conditions,
-    played: shakmaty::Move,
-    policy: bool,
-    wdl: Option<Wdl>,
-) -> Sample {
+pub fn sample(game: &Game, conditions: &Conditions, played: shakmaty::Move, policy: bool, wdl: Option<Wdl>) -> Sample {
     let turn = game.position().turn();
     let moves = game.position().legal_moves();
     let target = moves.iter().position(|&m| m == played).unwrap_or_default();

@@ -129,9 +129,7 @@ pub fn encode_game(head: &GameHead, moves: &Moves) -> Vec<u8> {
     let evals = moves.evals.iter().any(|&e| e != NO_EVAL);
     let clocks = moves.clocks.iter().any(|&c| c != NO_CLOCK);
     let mut out = Vec::with_capacity(GAME_HEAD + plies);
-    out.push(
-        head.result as u8 | u8::from(evals) << 2 | u8::from(clocks) << 3 | (head.pool as u8) << 4,
-    );
+    out.push(head.result as u8 | u8::from(evals) << 2 | u8::from(clocks) << 3 | (head.pool as u8) << 4);
     out.extend(head.white.unwrap_or(0).to_le_bytes());
     out.extend(head.black.unwrap_or(0).to_le_bytes());
     let (base, increment) = head.time_control.unwrap_or((u16::MAX, u8::MAX));
@@ -157,16 +155,10 @@ fn decode_game(bytes: &[u8]) -> Option<GameRecord<'_>> {
     let known = |x: u16| (x != 0).then_some(x);
     let time_control = (u16_at(5) != u16::MAX).then_some((u16_at(5), head[7]));
     let (ranks, rest) = bytes[GAME_HEAD..].split_at_checked(plies)?;
-    let (evals, rest) = if flags & 4 != 0 {
-        rest.split_at_checked(2 * plies).map(|(a, b)| (Some(a), b))?
-    } else {
-        (None, rest)
-    };
-    let (clocks, rest) = if flags & 8 != 0 {
-        rest.split_at_checked(2 * plies).map(|(a, b)| (Some(a), b))?
-    } else {
-        (None, rest)
-    };
+    let (evals, rest) =
+        if flags & 4 != 0 { rest.split_at_checked(2 * plies).map(|(a, b)| (Some(a), b))? } else { (None, rest) };
+    let (clocks, rest) =
+        if flags & 8 != 0 { rest.split_at_checked(2 * plies).map(|(a, b)| (Some(a), b))? } else { (None, rest) };
     let head = GameHead {
         result: result[usize::from(flags & 3)],
         pool: Pool::ALL[usize::from(flags >> 4 & 3)],

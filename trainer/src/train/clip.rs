@@ -2,8 +2,8 @@
 
 use burn::module::{AutodiffModule, Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
-use burn::tensor::backend::AutodiffBackend;
 use burn::tensor::Tensor;
+use burn::tensor::backend::AutodiffBackend;
 
 struct Norm<'a, B: AutodiffBackend> {
     grads: &'a GradientsParams,

@@ -64,7 +64,9 @@ pub enum TrainError {
         error: std::io::Error,
     },
     /// The loss is no number any more.
-    #[error("the loss is not a number within steps {from} to {to} (batches of these numbers, seed {seed}): lower the learning rate or clip more; the last checkpoint is kept")]
+    #[error(
+        "the loss is not a number within steps {from} to {to} (batches of these numbers, seed {seed}): lower the learning rate or clip more; the last checkpoint is kept"
+    )]
     NotANumber {
         /// First step since the loss was last looked at.
         from: u64,
@@ -152,7 +154,16 @@ where
             let per_second = (state.step - speed.0) as f64 * t.batch as f64 / (state.seconds - speed.1).max(1e-9);
             speed = (state.step, state.seconds);
             looked_at = state.step;
-            let line = Line { step: state.step, batch: t.batch, seconds: state.seconds, rate, policy, value, norm, per_second };
+            let line = Line {
+                step: state.step,
+                batch: t.batch,
+                seconds: state.seconds,
+                rate,
+                policy,
+                value,
+                norm,
+                per_second,
+            };
             log.step(&line)?;
             bar.set_position((progress(&state) * 1e4) as u64);
             bar.set_message(line.text());
@@ -230,7 +241,10 @@ struct Log {
 impl Log {
     fn open(run: &Path) -> Result<Log, TrainError> {
         let log = Log { run: run.to_owned() };
-        log.start("metrics.csv", "step,positions,minutes,learning_rate,policy_loss,value_loss,gradient_norm,positions_per_second")?;
+        log.start(
+            "metrics.csv",
+            "step,positions,minutes,learning_rate,policy_loss,value_loss,gradient_norm,positions_per_second",
+        )?;
         log.start("validation.csv", "step,minutes,source,top1,top3,policy_loss,value_loss,moves")?;
         Ok(log)
     }

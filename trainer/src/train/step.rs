@@ -89,10 +89,8 @@ where
             let batch = Batch::pack(micro, device);
             let Losses { policy, value } = losses(&network.forward(batch.input.clone()), &batch);
             let total = policy.clone().div_scalar(moves) + value.clone().mul_scalar(value_weight / outcomes);
-            loss = loss.plus(StepLoss {
-                policy: policy.inner().div_scalar(moves),
-                value: value.inner().div_scalar(outcomes),
-            });
+            loss = loss
+                .plus(StepLoss { policy: policy.inner().div_scalar(moves), value: value.inner().div_scalar(outcomes) });
             let grads = GradientsParams::from_grads(total.backward(), &network);
             sum.accumulate(&network, grads);
         }
@@ -105,10 +103,7 @@ where
         std::thread::scope(|scope| {
             let part = &part;
             let handles: Vec<_> = samples.chunks(share).map(|s| scope.spawn(move || part(s))).collect();
-            handles
-                .into_iter()
-                .map(|h| h.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect()
+            handles.into_iter().map(|h| h.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         })
     };
     let mut sum = GradientsAccumulator::new();

@@ -1,0 +1,112 @@
+//! Networks end to end: probabilities, weights files good and bad, the shipped network.
+
+mod common;
+
+use glance::board::{Conditions, Game};
+use glance::evaluate::{BackendName, Evaluator, NetworkEvaluator, Query, Stop, open};
+use glance::network::{Config, Network, Precision, WeightsError, load, read_config, save};
+use shakmaty::Position;
+
+type Flex = burn_flex::Flex;
+
+fn tiny() -> Vec<u8> {
+    let config = Config::tiny();
+    save(&Network::<Flex>::new(&config, &Default::default()), &config, Precision::Half).expect("saved")
+}
+
+#[test]
+fn every_legal_move_gets_a_probability_and_no_other() {
+    let evaluator = NetworkEvaluator::<Flex>::new(&tiny(), Default::default(), 2).expect("weights");
+    let mut games = Vec::new();
+    common::random_positions(10_000, |game| games.push(game.clone()));
+    let conditions = Conditions::STRONGEST;
+    for part in games.chunks(250) {
+        let queries: Vec<Query> = part.iter().map(|game| Query { game, conditions: &conditions }).collect();
+        let found = evaluator.evaluate(&queries, &Stop::new(false, None)).expect("not stopped");
+        assert_eq!(found.len(), part.len());
+        for (game, e) in part.iter().zip(found) {
+            let legal = game.position().legal_moves();
+            assert_eq!(e.moves.len(), legal.len());
+            assert!(e.moves.iter().all(|m| m.probability > 0.0 && legal.contains(&m.m)));
+            assert!((e.moves.iter().map(|m| m.probability).sum::<f32>() - 1.0).abs() < 1e-4);
+            assert!(e.moves.windows(2).all(|w| w[0].logit >= w[1].logit));
+            assert!((e.wdl.win + e.wdl.draw + e.wdl.loss - 1.0).abs() < 1e-4);
+        }
+    }
+}
+
+#[test]
+fn backends_agree() {
+    let weights = glance::play::embedded_weights();
+    let flex = open(weights, BackendName::Flex, 1).expect("the shipped weights");
+    let ndarray = open(weights, BackendName::Ndarray, 1).expect("the shipped weights");
+    let game = Game::from_fen("r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5Q2/PPPP1PPP/RNB1K1NR w KQkq - 4 4").expect("legal");
+    let (a, b) = (flex.glance(&game, &Conditions::STRONGEST), ndarray.glance(&game, &Conditions::STRONGEST));
+    for (x, y) in a.moves.iter().zip(&b.moves) {
+        assert!((x.probability - y.probability).abs() < 1e-3, "{x:?} {y:?}");
+    }
+    assert!((a.wdl.balance() - b.wdl.balance()).abs() < 1e-3);
+}
+
+#[test]
+fn a_batch_says_what_its_positions_say_alone() {
+    let evaluator = open(glance::play::embedded_weights(), BackendName::Flex, 2).expect("the shipped weights");
+    let mut games = Vec::new();
+    common::random_positions(20, |game| games.push(game.clone()));
+    let conditions = Conditions::default();
+    let queries: Vec<Query> = games.iter().map(|game| Query { game, conditions: &conditions }).collect();
+    let together = evaluator.evaluate(&queries, &Stop::new(false, None)).expect("not stopped");
+    for (game, e) in games.iter().zip(together) {
+        let alone = evaluator.glance(game, &conditions);
+        assert!((alone.wdl.balance() - e.wdl.balance()).abs() < 1e-3);
+        assert!((alone.moves[0].probability - e.moves[0].probability).abs() < 1e-3);
+    }
+}
+
+/// What a trained network cannot fail at: if it does, the shipped file is not a trained one.
+#[test]
+fn the_shipped_network_knows_chess() {
+    let evaluator = open(glance::play::embedded_weights(), BackendName::Flex, 1).expect("the shipped weights");
+    let balance = |fen: &str| {
+        let game = Game::from_fen(fen).expect(fen);
+        evaluator.glance(&game, &Conditions::STRONGEST).wdl.balance()
+    };
+    // A queen up, a queen down, level.
+    assert!(balance("6k1/5ppp/8/8/8/8/5PPP/3Q2K1 w - - 0 1") > 0.6);
+    assert!(balance("6k1/5ppp/8/8/8/8/5PPP/3Q2K1 b - - 0 1") < -0.6);
+    assert!(balance("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1").abs() < 0.4);
+    // It takes a queen that hangs.
+    let game = Game::from_fen("rnb1kbnr/ppp1pppp/8/3q4/8/2N5/PPPP1PPP/R1BQKBNR w KQkq - 0 4").expect("legal");
+    let first = evaluator.glance(&game, &Conditions::STRONGEST).moves[0];
+    assert_eq!(game.uci(first.m, false), "c3d5");
+}
+
+#[test]
+fn bad_weights_are_named() {
+    let good = tiny();
+    let device = Default::default();
+    assert_eq!(read_config(&good).expect("good"), Config::tiny());
+    let error = |bytes: &[u8]| load::<Flex>(bytes, &device).err().expect("bad weights").to_string();
+    assert!(error(b"").contains("not a safetensors file"));
+    assert!(error(&good[..good.len() / 2]).contains("not a safetensors file"));
+    assert!(error(&good[..100]).contains("not a safetensors file"));
+    assert!(error(&[0xff; 4096]).contains("not a safetensors file"));
+    // Safetensors of somebody else.
+    let foreign = br#"{"__metadata__":{"format":"pt"}}"#;
+    let mut bytes = (foreign.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(foreign);
+    assert!(matches!(load::<Flex>(&bytes, &device), Err(WeightsError::Foreign)));
+    // A config that asks for far more than the file holds, or for the impossible. The header keeps its length.
+    let patch = |from: &str, to: &str| {
+        assert_eq!(from.len(), to.len());
+        let at = good.windows(from.len()).position(|w| w == from.as_bytes()).expect(from);
+        let mut bad = good.clone();
+        bad[at..at + to.len()].copy_from_slice(to.as_bytes());
+        error(&bad)
+    };
+    assert!(patch(r#"\"d_model\":32"#, r#"\"d_model\":96"#).contains("asks for at least"));
+    assert!(patch(r#"\"layers\":1"#, r#"\"layers\":0"#).contains("trunk.layers is 0: 1 to 64 are allowed"));
+    assert!(patch(r#"\"heads\":2"#, r#"\"heads\":3"#).contains("divisor"));
+    assert!(patch(r#"\"heads\":2"#, r#"\"heads\":1"#).contains("do not fit their config"));
+    assert!(patch("from-to", "fromage").contains("config in the weights"));
+}
