@@ -17,6 +17,7 @@ mod features;
 mod fen;
 mod game;
 mod perft;
+mod polyglot;
 mod vocabulary;
 
 pub use conditions::{Conditions, Pool, Seat};
@@ -24,4 +25,5 @@ pub use features::{BOARDS, CODES, EMPTY, Features, GLOBALS, MARKS, MISSING, glob
 pub use fen::{FenError, parse_fen, write_fen};
 pub use game::{Game, IllegalMove, Repetitions, Terminal};
 pub use perft::{divide, perft};
+pub use polyglot::{polyglot_key, polyglot_move};
 pub use vocabulary::{MOVES, MoveIndex};

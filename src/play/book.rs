@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use rand::Rng;
-use shakmaty::zobrist::Zobrist64;
-use shakmaty::{Chess, EnPassantMode, Move, Position};
+use shakmaty::{Chess, Move, Position};
 use thiserror::Error;
 
-use crate::board::MoveIndex;
+use crate::board::{polyglot_key, polyglot_move};
 
 /// Largest book that is read into memory.
 const LARGEST: u64 = 1 << 30;
@@ -38,20 +37,6 @@ pub enum BookError {
 #[derive(Clone, Debug)]
 pub struct Book {
     entries: std::borrow::Cow<'static, [u8]>,
-}
-
-/// A position's key in Polyglot's books (shakmaty's Zobrist keys are Polyglot's).
-pub fn key(position: &Chess) -> u64 {
-    let Zobrist64(key) = position.zobrist_hash(EnPassantMode::PseudoLegal);
-    key
-}
-
-/// A move as Polyglot writes it: three bits each for file and rank to, file and rank from, promotion; castling is
-/// king takes rook.
-pub fn encode(m: Move) -> u16 {
-    let index = MoveIndex::of(m);
-    let piece = index.promotion().map_or(0, |role| role as u16 - 1);
-    (piece << 12) | (index.from().to_u32() as u16) << 6 | index.to().to_u32() as u16
 }
 
 impl Book {
@@ -95,7 +80,7 @@ impl Book {
 
     /// The legal moves that the book has for a position, with their weights.
     pub fn moves(&self, position: &Chess) -> Vec<(Move, u16)> {
-        let key = key(position);
+        let key = polyglot_key(position);
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -106,7 +91,7 @@ impl Book {
             .map(|i| self.entry(i))
             .take_while(|entry| entry.0 == key)
             .filter_map(|(_, code, weight)| {
-                let m = legal.iter().copied().find(|&m| encode(m) == code)?;
+                let m = legal.iter().copied().find(|&m| polyglot_move(m) == code)?;
                 Some((m, weight))
             })
             .collect()
@@ -137,27 +122,13 @@ mod tests {
     use crate::board::Game;
 
     #[test]
-    fn keys_are_polyglots() {
-        // From the format's description (hgm.nubati.net/book_format.html).
-        let cases = [
-            ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", 0x463b_9618_1691_fc9c),
-            ("rnbqkbnr/ppp1p1pp/8/3pPp2/8/8/PPPPKPPP/RNBQ1BNR b kq - 0 3", 0x652a_607c_a3f2_42c1),
-            ("rnbq1bnr/ppp1pkpp/8/3pPp2/8/8/PPPPKPPP/RNBQ1BNR w - - 0 4", 0x00fd_d303_c946_bdd9),
-            ("rnbqkbnr/p1pppppp/8/8/PpP4P/8/1P1PPPP1/RNBQKBNR b KQkq c3 0 3", 0x3c81_23ea_7b06_7637),
-        ];
-        for (fen, expected) in cases {
-            assert_eq!(key(Game::from_fen(fen).expect(fen).position()), expected, "{fen}");
-        }
-    }
-
-    #[test]
     fn moves_are_found_and_foreign_files_refused() {
         let start = Chess::default();
         let game = Game::default();
         let mut bytes = Vec::new();
         for (text, weight) in [("e2e4", 3_u16), ("d2d4", 0)] {
-            bytes.extend(key(&start).to_be_bytes());
-            bytes.extend(encode(game.parse_uci(text).expect("legal")).to_be_bytes());
+            bytes.extend(polyglot_key(&start).to_be_bytes());
+            bytes.extend(polyglot_move(game.parse_uci(text).expect("legal")).to_be_bytes());
             bytes.extend(weight.to_be_bytes());
             bytes.extend([0; 4]);
         }

@@ -6,7 +6,7 @@ mod engine;
 mod settings;
 mod tablebase;
 
-pub use book::{Book, BookError, encode as polyglot_move, key as polyglot_key};
+pub use book::{Book, BookError};
 pub use clock::{Clock, Pace};
 pub use engine::{Decision, Engine, EngineError, Go, Source, embedded_weights};
 pub use settings::{SearchName, Settings, UnknownSearch};

@@ -28,7 +28,8 @@ pub struct Value {
 
 impl Default for Value {
     fn default() -> Value {
-        Value { policy_weight: 0.05, coverage: 0.92, width: 8 }
+        // By games against `policy` and puzzles: 0.05 and 0.3 are worse on one or the other.
+        Value { policy_weight: 0.1, coverage: 0.92, width: 8 }
     }
 }
 
@@ -128,14 +129,19 @@ impl Run<'_> {
     }
 
     fn rank(&self, node: &Node) -> f32 {
-        node.score.order() + self.params.policy_weight * node.probability.max(1e-6).ln()
+        node.score.order() + self.handicap(node.probability)
+    }
+
+    /// What the policy holds against a move: its log-probability, weighed.
+    fn handicap(&self, probability: f32) -> f32 {
+        self.params.policy_weight * probability.max(1e-6).ln()
     }
 
     /// Looks `depth` plies below the root at every root move. Scores change only for moves that were looked at to the end.
     fn deepen(&mut self, nodes: &mut [Node], depth: u32) -> Result<(), Stopped> {
         let mut best = f32::NEG_INFINITY;
         for node in nodes.iter_mut().filter(|n| n.end.is_none()) {
-            let handicap = self.params.policy_weight * node.probability.max(1e-6).ln();
+            let handicap = self.handicap(node.probability);
             let evaluation = node.evaluation.clone();
             let found = self.look(&node.after, evaluation, depth - 1, 1, handicap - best)?;
             let (score, line) = found;
@@ -180,23 +186,25 @@ impl Run<'_> {
         }
         self.judge(&mut nodes)?;
         nodes.sort_by(|a, b| self.rank(b).total_cmp(&self.rank(a)));
-        let mut best: Option<(Score, Vec<Move>)> = None;
+        // The best by value and policy together, as at the root: the largest of many noisy values alone is mostly noise.
+        let mut best: Option<(f32, Score, Vec<Move>)> = None;
         for mut node in nodes {
             let (mut score, mut line) = (node.score, vec![node.m]);
             if node.end.is_none() && depth > 1 {
-                let bound = best.as_ref().map_or(f32::INFINITY, |(s, _)| -s.order());
+                let bound = best.as_ref().map_or(f32::INFINITY, |(rank, ..)| self.handicap(node.probability) - rank);
                 let (below, moves) = self.look(&node.after, node.evaluation.take(), depth - 1, ply + 1, bound)?;
                 score = below.before_move();
                 line.extend(moves);
             }
-            if best.as_ref().is_none_or(|(s, _)| score.order() > s.order()) {
-                best = Some((score, line));
+            let rank = score.order() + self.handicap(node.probability);
+            if best.as_ref().is_none_or(|(most, ..)| rank > *most) {
+                best = Some((rank, score, line));
             }
-            if best.as_ref().is_some_and(|(s, _)| s.order() > enough) {
+            if best.as_ref().is_some_and(|(_, s, _)| s.order() > enough) {
                 break;
             }
         }
-        best.ok_or(Stopped)
+        best.map(|(_, score, line)| (score, line)).ok_or(Stopped)
     }
 
     fn answer(&self, nodes: &[Node], root: &Evaluation, depth: u32) -> Answer {
