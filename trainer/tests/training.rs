@@ -1,0 +1,202 @@
+//! A whole run on a handful of games: it learns, it can be killed and resumed, and what it writes the engine plays with.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use burn::backend::Autodiff;
+use glance::board::{Conditions, Game, Pool};
+use glance::evaluate::{BackendName, open};
+use glance::network::{Config, Network, Precision, save};
+use glance_trainer::data::sample::{Augmentation, Mixture};
+use glance_trainer::data::shard::{self, GameHead, GameResult, Kind};
+use glance_trainer::data::{book, movetext};
+use glance_trainer::train::checkpoint::State;
+use glance_trainer::train::export::export;
+use glance_trainer::train::recipe::{Budget, Data, Recipe, Training};
+use glance_trainer::train::run::{Options, TrainError, train};
+use glance_trainer::train::step::Split;
+
+type B = Autodiff<burn_flex::Flex>;
+
+const GAMES: [&str; 3] = [
+    "1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 5. O-O Be7 6. Re1 b5 7. Bb3 d6 8. c3 O-O 1-0",
+    "1. d4 d5 2. c4 e6 3. Nc3 Nf6 4. Bg5 Be7 5. e3 O-O 6. Nf3 Nbd7 7. Rc1 c6 1/2-1/2",
+    "1. c4 e5 2. Nc3 Nf6 3. Nf3 Nc6 4. g3 d5 5. cxd5 Nxd5 6. Bg2 Nb6 7. O-O Be7 0-1",
+];
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("glance-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("temporary folder");
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn shards(folder: &Path) -> PathBuf {
+    let results = [GameResult::White, GameResult::Draw, GameResult::Black];
+    let records: Vec<Vec<u8>> = GAMES
+        .iter()
+        .zip(results)
+        .map(|(text, result)| {
+            let head =
+                GameHead { result, pool: Pool::Otb, white: Some(2600), black: Some(2500), time_control: None };
+            shard::encode_game(&head, &movetext::parse(text).expect("a game"))
+        })
+        .collect();
+    let path = folder.join("masters.games");
+    shard::write(&path, Kind::Games, &records).expect("written");
+    path
+}
+
+fn recipe(steps: u64) -> Recipe {
+    Recipe {
+        network: Config::tiny(),
+        training: Training {
+            budget: Budget::Steps(steps),
+            batch: 16,
+            learning_rate: 3e-3,
+            warmup: 0.1,
+            weight_decay: 0.01,
+            clip: 1.0,
+            ema: 0.9,
+            value_weight: 1.0,
+            seed: 7,
+        },
+        data: Data {
+            mixture: [("masters".to_owned(), toml::Value::Float(1.0))].into_iter().collect(),
+            augmentation: Augmentation::default(),
+        },
+    }
+}
+
+fn run(folder: &Path, name: &str, steps: u64, interrupted: Arc<AtomicBool>) -> Result<State, TrainError> {
+    let recipe = recipe(steps);
+    let init = folder.join("init.safetensors");
+    if !init.exists() {
+        let network = Network::<burn_flex::Flex>::new(&recipe.network, &Default::default());
+        std::fs::write(&init, save(&network, &recipe.network, Precision::Full).expect("saved")).expect("written");
+    }
+    let mixture = Mixture::open(folder, &recipe.mixture(), recipe.data.augmentation.clone()).expect("shards");
+    let options = Options {
+        run: folder.join(name),
+        init: Some(init),
+        split: Split { workers: 2, micro: 4 },
+        loaders: 2,
+        every: 1e6,
+        plain: true,
+        interrupted,
+    };
+    train::<B>(&recipe, &options, Arc::new(mixture), &[], &Default::default())
+}
+
+fn last_loss(run: &Path) -> f64 {
+    let text = std::fs::read_to_string(run.join("metrics.csv")).expect("metrics");
+    text.lines().last().and_then(|l| l.split(',').nth(4)).and_then(|x| x.parse().ok()).expect("a loss")
+}
+
+#[test]
+fn it_learns_and_the_engine_plays_with_what_it_wrote() {
+    let folder = Folder::new("learns");
+    shards(&folder.0);
+    let state = run(&folder.0, "run", 160, Arc::default()).expect("trains");
+    assert_eq!(state.step, 160);
+    // Guessing among some 30 moves costs 3.4 nats.
+    assert!(last_loss(&folder.0.join("run")) < 1.8, "{}", last_loss(&folder.0.join("run")));
+    let out = folder.0.join("out.safetensors");
+    export(&folder.0.join("run"), &out, Precision::Half).expect("exported");
+    let evaluator = open(&std::fs::read(&out).expect("readable"), BackendName::Flex, 1).expect("weights");
+    let mut game = Game::default();
+    game.play(game.parse_uci("e2e4").expect("legal"));
+    let reply = evaluator.glance(&game, &Conditions::default()).moves[0].m;
+    assert_eq!(game.uci(reply, false), "e7e5", "the only answer it has seen");
+}
+
+#[test]
+fn killed_and_resumed_is_the_same_as_uninterrupted() {
+    let folder = Folder::new("resumes");
+    shards(&folder.0);
+    let steps = 120;
+    run(&folder.0, "whole", steps, Arc::default()).expect("trains");
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let (flag, metrics) = (interrupted.clone(), folder.0.join("parts/metrics.csv"));
+    let watcher = std::thread::spawn(move || {
+        // After the first line of figures, in the middle of things.
+        while !std::fs::read_to_string(&metrics).is_ok_and(|t| t.lines().count() >= 2) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        flag.store(true, Ordering::Relaxed);
+    });
+    let first = run(&folder.0, "parts", steps, interrupted).expect("trains");
+    watcher.join().expect("watches");
+    assert!((20..steps).contains(&first.step), "interrupted at {}", first.step);
+    let second = run(&folder.0, "parts", steps, Arc::default()).expect("resumes");
+    assert_eq!(second.step, steps);
+    let weights = |name: &str| {
+        let out = folder.0.join(format!("{name}.safetensors"));
+        export(&folder.0.join(name), &out, Precision::Full).expect("exported");
+        let bytes = std::fs::read(out).expect("readable");
+        // The order of the header's entries is left to chance; the weights behind it are not.
+        let header = bytes.first_chunk::<8>().map_or(0, |n| u64::from_le_bytes(*n) as usize);
+        bytes[8 + header..].to_vec()
+    };
+    assert!(weights("whole") == weights("parts"), "the same weights to the last bit");
+}
+
+#[test]
+fn books_are_made_from_games() {
+    let folder = Folder::new("book");
+    let games = shards(&folder.0);
+    let selection = book::Selection { rating: 2500, plies: 10, games: 1, share: 0.0, score: 0.0 };
+    let out = folder.0.join("book.bin");
+    assert_eq!(book::build(&[&games], &selection, &out).expect("built"), 30);
+    let read = glance::play::Book::open(&out).expect("a book");
+    assert_eq!(read.moves(Game::default().position()).len(), 3);
+    let nobody = book::Selection { rating: 2501, ..selection };
+    assert_eq!(book::build(&[&games], &nobody, &out).expect("built"), 0);
+}
+
+#[test]
+fn bad_recipes_are_named() {
+    let folder = Folder::new("recipes");
+    let path = folder.0.join("r.toml");
+    let good = toml::to_string(&recipe(10)).expect("serialises");
+    let read = |text: &str| {
+        std::fs::write(&path, text).expect("written");
+        Recipe::read(&path)
+    };
+    assert_eq!(read(&good).expect("good"), recipe(10));
+    for (from, to, expected) in [
+        ("batch = 16", "batch = 0", "training.batch is 0: 1 to 65536 are allowed"),
+        ("heads = 2", "heads = 5", "trunk.heads is 5"),
+        ("steps = 10", "steps = 0", "training.budget.steps is 0"),
+        ("kind = \"encoder\"", "kind = \"oracle\"", "encoder"),
+        ("masters = 1.0", "masters = \"all\"", "data.mixture.masters"),
+        ("seed = 7", "seeds = 7", "seeds"),
+    ] {
+        assert!(good.contains(from), "{from} in {good}");
+        let error = read(&good.replace(from, to)).expect_err(to).to_string();
+        assert!(error.contains(expected) && error.lines().count() == 1, "{error}");
+    }
+}
+
+#[test]
+fn every_shipped_recipe_can_be_read() {
+    let systems = Path::new(env!("CARGO_MANIFEST_DIR")).join("systems");
+    let mut count = 0;
+    for entry in std::fs::read_dir(systems).expect("a folder") {
+        Recipe::read(&entry.expect("an entry").path()).unwrap_or_else(|e| panic!("{e}"));
+        count += 1;
+    }
+    assert!(count >= 3);
+}
