@@ -86,7 +86,7 @@ fn bad_weights_are_named() {
     let good = tiny();
     let device = Default::default();
     assert_eq!(read_config(&good).expect("good"), Config::tiny());
-    let error = |bytes: &[u8]| load::<Flex>(bytes, &device).err().expect("bad weights").to_string();
+    let error = |bytes: &[u8]| load::<Flex>(bytes, &device).expect_err("bad weights").to_string();
     assert!(error(b"").contains("not a safetensors file"));
     assert!(error(&good[..good.len() / 2]).contains("not a safetensors file"));
     assert!(error(&good[..100]).contains("not a safetensors file"));

@@ -1,7 +1,7 @@
 //! Reading and writing FEN, forgiving where GUIs are careless and strict where the rules are.
 
 use shakmaty::fen::{Fen, ParseFenError};
-use shakmaty::{CastlingMode, Chess, EnPassantMode, FromSetup, Position, Setup};
+use shakmaty::{CastlingMode, Chess, EnPassantMode, FromSetup, Position, PositionError, Setup};
 use thiserror::Error;
 
 /// The longest FEN that is looked at: longer text is refused unread.
@@ -58,13 +58,18 @@ pub fn parse_fen(text: &str) -> Result<Chess, FenError> {
     let setup = fen.into_setup();
     let impossible = |reason: String| FenError::Position { fen: shown(), reason };
     check_counts(&setup).map_err(impossible)?;
+    playable(setup).map_err(|e| impossible(e.to_string()))
+}
+
+/// The position, without what the board contradicts but play does not need.
+#[allow(clippy::result_large_err, reason = "shakmaty's error holds the position, so that it can be forgiven")]
+fn playable(setup: Setup) -> Result<Chess, PositionError<Chess>> {
     let mode = CastlingMode::detect(&setup);
     Chess::from_setup(setup, mode)
-        .or_else(|e| e.ignore_invalid_castling_rights())
-        .or_else(|e| e.ignore_invalid_ep_square())
-        .or_else(|e| e.ignore_too_much_material())
-        .or_else(|e| e.ignore_impossible_check())
-        .map_err(|e| impossible(e.to_string()))
+        .or_else(PositionError::ignore_invalid_castling_rights)
+        .or_else(PositionError::ignore_invalid_ep_square)
+        .or_else(PositionError::ignore_too_much_material)
+        .or_else(PositionError::ignore_impossible_check)
 }
 
 /// Sixteen men and eight pawns a side: shakmaty only counts promoted pieces, and only when asked to.

@@ -58,7 +58,7 @@ impl Book {
         }
         let book = Book { entries: std::fs::read(path).map_err(io)?.into() };
         let ordered = (1..book.len()).all(|i| book.entry(i - 1).0 <= book.entry(i).0);
-        if ordered && book.entries.len() % ENTRY == 0 { Ok(book) } else { Err(format(meta.len())) }
+        if ordered && book.entries.len().is_multiple_of(ENTRY) { Ok(book) } else { Err(format(meta.len())) }
     }
 
     /// Number of entries.

@@ -293,12 +293,11 @@ impl Engine {
             let report = Report { depth: 1, seldepth: 1, nodes: 1, lines: vec![line], ..Report::default() };
             return Ok(decide(Source::Mate, report, tell));
         }
-        if settings.own_book && !settings.analyse && !go.analysis && go.mate.is_none() {
-            if let Some(m) = self.book.pick(game.position(), &allowed, &mut rand::rng()) {
-                limits.moves = vec![m];
-                let answer = Policy.search(&Task { limits: &limits, ..task }, tell);
-                return Ok(decide(Source::Book, answer.report, tell));
-            }
+        let booked = settings.own_book && !settings.analyse && !go.analysis && go.mate.is_none();
+        if let Some(m) = self.book.pick(game.position(), &allowed, &mut rand::rng()).filter(|_| booked) {
+            limits.moves = vec![m];
+            let answer = Policy.search(&Task { limits: &limits, ..task }, tell);
+            return Ok(decide(Source::Book, answer.report, tell));
         }
         let verdict =
             self.tables.probe(game.position(), &allowed, settings.syzygy_probe_limit, settings.syzygy_50_move_rule);

@@ -38,7 +38,7 @@ pub fn find_mate(position: &Chess, root: &[Move], moves: u32, most: u64, stop: &
 impl Solver<'_> {
     fn exhausted(&mut self) -> bool {
         self.visited += 1;
-        self.over |= self.visited > self.most || (self.visited % LOOK == 0 && self.stop.is_set());
+        self.over |= self.visited > self.most || (self.visited.is_multiple_of(LOOK) && self.stop.is_set());
         self.over
     }
 

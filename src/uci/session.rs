@@ -37,11 +37,7 @@ pub fn run(engine: Engine, input: impl BufRead, out: Output) {
     let mut session = Session::new(engine, out);
     let mut input = input;
     let mut bytes = Vec::new();
-    loop {
-        match read_line(&mut input, &mut bytes) {
-            Ok(true) => {}
-            Ok(false) | Err(_) => break,
-        }
+    while let Ok(true) = read_line(&mut input, &mut bytes) {
         let line = String::from_utf8_lossy(&bytes);
         if !session.hear(line.trim_end_matches(['\n', '\r'])) {
             break;

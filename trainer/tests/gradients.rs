@@ -39,7 +39,8 @@ fn attention() {
     close(plain.clone().inner(), fused.clone().inner());
     // Without gradients the same.
     let inner = |x: &Tensor<B, 2>| x.clone().inner().into_primitive().tensor();
-    let alone = Inner::biased_attention(inner(&q), inner(&k), inner(&v), bias.clone().inner().into_primitive().tensor());
+    let alone =
+        Inner::biased_attention(inner(&q), inner(&k), inner(&v), bias.clone().inner().into_primitive().tensor());
     close(plain.clone().inner(), Tensor::from_primitive(TensorPrimitive::Float(alone)));
 
     let expected = (plain * weigh.clone().detach()).sum().backward();

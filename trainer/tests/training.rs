@@ -49,8 +49,7 @@ fn shards(folder: &Path) -> PathBuf {
         .iter()
         .zip(results)
         .map(|(text, result)| {
-            let head =
-                GameHead { result, pool: Pool::Otb, white: Some(2600), black: Some(2500), time_control: None };
+            let head = GameHead { result, pool: Pool::Otb, white: Some(2600), black: Some(2500), time_control: None };
             shard::encode_game(&head, &movetext::parse(text).expect("a game"))
         })
         .collect();

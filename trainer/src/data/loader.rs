@@ -35,7 +35,7 @@ impl Loader {
     }
 
     /// The next batch.
-    pub fn next(&mut self) -> Option<Vec<Sample>> {
+    pub fn next_batch(&mut self) -> Option<Vec<Sample>> {
         while !self.waiting.contains_key(&self.next) {
             let (number, batch) = self.batches.recv().ok()?;
             self.waiting.insert(number, batch);

@@ -1,7 +1,8 @@
 //! A position in 25 bytes: occupied squares, and a nibble for each man.
 
 use shakmaty::{
-    Bitboard, Board, CastlingMode, Chess, Color, EnPassantMode, FromSetup, Piece, Position, Role, Setup, Square,
+    Bitboard, Board, CastlingMode, Chess, Color, EnPassantMode, FromSetup, Piece, Position, PositionError, Role, Setup,
+    Square,
 };
 
 /// Bytes of a packed position.
@@ -67,7 +68,7 @@ pub fn unpack(bytes: &[u8; BYTES]) -> Option<Chess> {
     setup.board = board;
     setup.turn = Color::from_white(bytes[24] & 1 == 0);
     let mode = CastlingMode::detect(&setup);
-    Chess::from_setup(setup, mode).or_else(|e| e.ignore_too_much_material()).ok()
+    Chess::from_setup(setup, mode).or_else(PositionError::ignore_too_much_material).ok()
 }
 
 #[cfg(test)]

@@ -164,10 +164,10 @@ impl Mixture {
                 .unwrap_or(&self.sources[0]);
             let i = rng.random_range(0..source.shard.len());
             let sample = match source.shard.kind() {
-                Kind::Positions => self.from_position(source, i, &mut rng),
+                Kind::Positions => self.of_position(source, i, &mut rng),
                 Kind::Games => source.shard.game(i).and_then(|game| {
                     let ply = rng.random_range(0..game.ranks.len().max(1));
-                    self.from_game(&game, ply, Some(&mut rng))
+                    self.of_game(&game, ply, Some(&mut rng))
                 }),
             };
             batch.extend(sample.filter(|s| s.legal.len() <= MOST_LEGAL));
@@ -175,7 +175,7 @@ impl Mixture {
         batch
     }
 
-    fn from_position(&self, source: &Source, i: usize, rng: &mut StdRng) -> Option<Sample> {
+    fn of_position(&self, source: &Source, i: usize, rng: &mut StdRng) -> Option<Sample> {
         let record = source.shard.position(i)?;
         let turn = record.position.turn();
         let mut conditions = Conditions::STRONGEST;
@@ -187,7 +187,7 @@ impl Mixture {
     }
 
     /// The position before a ply of a game. Without `rng`, as it was: nothing is forgotten.
-    pub fn from_game(&self, record: &GameRecord, ply: usize, rng: Option<&mut StdRng>) -> Option<Sample> {
+    pub fn of_game(&self, record: &GameRecord, ply: usize, rng: Option<&mut StdRng>) -> Option<Sample> {
         let mut game = Game::new(Chess::default());
         for &rank in record.ranks.get(..ply)? {
             game.play(move_at(game.position(), rank)?);
@@ -256,7 +256,7 @@ pub fn conditions_at(record: &GameRecord, ply: usize) -> Conditions {
         None => start.filter(|_| record.clock(0).is_some()),
     };
     let (own, other) = (clock(2), clock(1));
-    let (white, black) = if ply % 2 == 0 { (own, other) } else { (other, own) };
+    let (white, black) = if ply.is_multiple_of(2) { (own, other) } else { (other, own) };
     Conditions {
         white: Seat { rating: head.white.map(f32::from), clock: white },
         black: Seat { rating: head.black.map(f32::from), clock: black },
@@ -308,7 +308,7 @@ mod tests {
         }
         // Black, after 1. e4: White won, and the evaluation says that White is better.
         let record = mixture.sources[0].shard.game(0).expect("the game");
-        let black = mixture.from_game(&record, 1, None).expect("a sample").wdl.expect("known");
+        let black = mixture.of_game(&record, 1, None).expect("a sample").wdl.expect("known");
         assert!(black.loss > black.win);
         assert!(Mixture::open(&dir, &[("zzz".into(), 1.0)], Augmentation::default()).is_err());
         std::fs::remove_dir_all(&dir).expect("removable");

@@ -99,13 +99,16 @@ pub fn read_state(folder: &Path) -> Result<State, CheckpointError> {
     serde_json::from_str(&text).map_err(content(&path))
 }
 
+/// What training goes on with: the network, its average, and the optimiser.
+type Restored<B, O> = (Network<B>, Network<<B as AutodiffBackend>::InnerBackend>, O);
+
 /// Puts a checkpoint's weights and optimiser back.
 pub fn load<B, O>(
     folder: &Path,
     network: Network<B>,
     optimizer: O,
     device: &B::Device,
-) -> Result<(Network<B>, Network<B::InnerBackend>, O), CheckpointError>
+) -> Result<Restored<B, O>, CheckpointError>
 where
     B: AutodiffBackend + Kernels,
     B::InnerBackend: Kernels,

@@ -132,7 +132,7 @@ where
         Budget::Minutes(m) => state.seconds / (m * 60.0),
     };
     while progress(&state) < 1.0 && !options.interrupted.load(Ordering::Relaxed) {
-        let Some(samples) = loader.next() else { break };
+        let Some(samples) = loader.next_batch() else { break };
         let rate = learning_rate(t.learning_rate, t.warmup, progress(&state));
         let (mut grads, loss) = gradients(&network, &samples, options.split, t.value_weight, device);
         let length = clip::clip(&network, &mut grads, t.clip);
@@ -143,7 +143,7 @@ where
         state.seconds += clock.elapsed().as_secs_f64();
         clock = Instant::now();
 
-        if state.step % LOOK == 0 {
+        if state.step.is_multiple_of(LOOK) {
             let steps = (state.step - looked_at) as f64;
             let (policy, value) = std::mem::replace(&mut since, StepLoss::zero(device)).read();
             let (policy, value) = (policy / steps, value / steps);
@@ -167,7 +167,7 @@ where
             log.step(&line)?;
             bar.set_position((progress(&state) * 1e4) as u64);
             bar.set_message(line.text());
-            if options.plain && state.step % (LOOK * 10) == 0 {
+            if options.plain && state.step.is_multiple_of(LOOK * 10) {
                 println!("{:5.1} % {}", progress(&state) * 100.0, line.text());
             }
             clock = Instant::now();
