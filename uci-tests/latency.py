@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""What a GUI waits for: start to uciok and readyok, the reply to `stop`, movetime kept; and the memory that is used.
+
+    uci-tests/latency.py target/release/glance
+"""
+
+import statistics
+import subprocess
+import sys
+import time
+
+
+class Engine:
+    def __init__(self, path):
+        self.start = time.perf_counter()
+        self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+
+    def until(self, start):
+        for line in self.process.stdout:
+            if line.startswith(start):
+                return time.perf_counter()
+        sys.exit("the engine went away")
+
+
+def summary(name, times):
+    ms = [1000 * t for t in times]
+    print(f"{name}: median {statistics.median(ms):.1f} ms, most {max(ms):.1f} ms, of {len(ms)}")
+
+
+def main():
+    path = sys.argv[1]
+    ok, ready = [], []
+    for _ in range(10):
+        e = Engine(path)
+        e.say("uci")
+        ok.append(e.until("uciok") - e.start)
+        e.say("isready")
+        ready.append(e.until("readyok") - e.start)
+        e.say("quit")
+    summary("start to uciok", ok)
+    summary("start to readyok, network loaded", ready)
+    e = Engine(path)
+    e.say("setoption name OwnBook value false")
+    stops, over = [], []
+    for i in range(60):
+        e.say("position startpos moves e2e4 c7c5 g1f3 d7d6 d2d4 c5d4 f3d4")
+        e.say("setoption name Clear Hash")
+        e.say("go infinite")
+        time.sleep(0.02 + 0.007 * i)
+        start = time.perf_counter()
+        e.say("stop")
+        stops.append(e.until("bestmove") - start)
+    summary("stop to bestmove", stops)
+    for _ in range(30):
+        start = time.perf_counter()
+        e.say("go movetime 200")
+        over.append(e.until("bestmove") - start)
+    summary("go movetime 200", over)
+    with open(f"/proc/{e.process.pid}/status", encoding="ascii") as status:
+        print("memory:", next(line.split(":")[1].strip() for line in status if line.startswith("VmHWM")))
+    e.say("quit")
+
+
+main()
