@@ -1,6 +1,8 @@
 //! The network as an evaluator, on whichever backend was asked for.
 
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use shakmaty::Position;
 use thiserror::Error;
@@ -9,8 +11,10 @@ use super::{Evaluation, Evaluator, Query, Stop, Stopped, Wdl};
 use crate::board::{Features, MOVES, MoveIndex};
 use crate::network::{Config, Input, Kernels, Network, WeightsError, load};
 
-/// Positions that go through the network at once on a CPU: few enough that a stop is heeded within milliseconds.
-const PIECE: usize = 8;
+/// Time that a piece of a batch may take: a stop is heeded between pieces.
+const PIECE: Duration = Duration::from_millis(6);
+/// Positions in a piece at most: more at once is no faster on a CPU.
+const MOST: usize = 16;
 
 /// Where the arithmetic is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +62,8 @@ pub struct NetworkEvaluator<B: Kernels> {
     config: Config,
     device: B::Device,
     threads: usize,
+    /// Nanoseconds that a position took last time.
+    pace: AtomicU64,
 }
 
 impl<B: Kernels> NetworkEvaluator<B> {
@@ -67,7 +73,7 @@ impl<B: Kernels> NetworkEvaluator<B> {
     /// As [`load`].
     pub fn new(weights: &[u8], device: B::Device, threads: usize) -> Result<Self, WeightsError> {
         let (config, network) = load(weights, &device)?;
-        Ok(NetworkEvaluator { network, config, device, threads: threads.max(1) })
+        Ok(NetworkEvaluator { network, config, device, threads: threads.max(1), pace: AtomicU64::new(0) })
     }
 
     /// What the network is made of.
@@ -96,11 +102,19 @@ impl<B: Kernels> NetworkEvaluator<B> {
     /// Evaluates a part of a batch in pieces, looking at the signal between them.
     fn pieces(&self, batch: &[Query], first: bool, stop: &Stop) -> Result<Vec<Evaluation>, Stopped> {
         let mut out = Vec::with_capacity(batch.len());
-        for (i, piece) in batch.chunks(PIECE).enumerate() {
-            if (i > 0 || !first) && stop.is_set() {
+        while out.len() < batch.len() {
+            if !(first && out.is_empty()) && stop.is_set() {
                 return Err(Stopped);
             }
+            let rest = &batch[out.len()..];
+            let size = match self.pace.load(Ordering::Relaxed) {
+                0 => 1,
+                pace => (PIECE.as_nanos() as u64 / pace).clamp(1, MOST as u64) as usize,
+            };
+            let piece = &rest[..size.min(rest.len())];
+            let start = Instant::now();
             out.extend(self.forward(piece));
+            self.pace.store(start.elapsed().as_nanos() as u64 / piece.len() as u64, Ordering::Relaxed);
         }
         Ok(out)
     }

@@ -141,7 +141,7 @@ impl Search for Lookahead {
 }
 
 impl Lookahead {
-    /// `score = own logit − 0.5 × the opponent's best reply logit`; where the game ends in a draw the reply counts zero.
+    /// `score = own logit − 0.5 × the opponent's best reply logit`; a move that ends the game in a draw scores zero.
     fn look_at_replies(&self, task: &Task, best: &mut [Candidate], report: &mut Report) {
         let open: Vec<usize> = (0..best.len()).filter(|&i| best[i].after.terminal().is_none()).collect();
         let queries: Vec<Query> =

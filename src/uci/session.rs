@@ -167,7 +167,10 @@ impl Session {
             self.out.info("go: a search is running; 'stop' ends it");
             return;
         }
-        let mut limits = Limits { nodes: words.nodes, depth: words.depth, deepen: true, ..Limits::default() };
+        // Where only a mate was asked for and there is none, two plies are enough for an answer.
+        let only_mate = words.mate.is_some() && words.clock(true).left.or(words.movetime).or(words.btime).is_none();
+        let depth = words.depth.or((only_mate && words.nodes.is_none() && !words.infinite).then_some(2));
+        let mut limits = Limits { nodes: words.nodes, depth, deepen: true, ..Limits::default() };
         for text in &words.searchmoves {
             match self.game.parse_uci(text) {
                 Ok(m) => limits.moves.push(m),

@@ -57,6 +57,21 @@ enum Command {
         #[arg(long)]
         full: bool,
     },
+    /// Measure a weights file on positions that it was not trained on
+    Measure {
+        /// The weights
+        #[arg(long)]
+        weights: PathBuf,
+        /// Folder of the validation shards
+        #[arg(long)]
+        data: PathBuf,
+        /// Positions of each source
+        #[arg(long, default_value_t = 20_000)]
+        count: usize,
+        /// JSON instead of a table
+        #[arg(long)]
+        json: bool,
+    },
     /// Make an opening book (Polyglot) from shards of games
     Book {
         /// Shards of games
@@ -174,10 +189,36 @@ fn run(command: Command) -> Result<(), Anyhow> {
             println!("{}: step {}, {:.1} minutes of training", out.display(), state.step, state.seconds / 60.0);
             Ok(())
         }
+        Command::Measure { weights, data, count, json } => measure(&weights, &data, count, json),
         Command::Book { shards, out, rating, plies, games, share, score } => {
             make_book(&shards, &Selection { rating, plies, games, share, score }, &out)
         }
     }
+}
+
+fn measure(weights: &std::path::Path, data: &std::path::Path, count: usize, json: bool) -> Result<(), Anyhow> {
+    type B = burn_flex::Flex;
+    let device = Default::default();
+    let bytes = std::fs::read(weights).map_err(|e| format!("{}: {e}", weights.display()))?;
+    let (_, network) = glance::network::load::<B>(&bytes, &device)?;
+    let split = BackendName::Flex.split(0);
+    if !json {
+        println!("| source | moves | top-1 | top-3 | policy loss | outcomes | value loss |");
+        println!("|---|---|---|---|---|---|---|");
+    }
+    for set in validation_sets(data, count)? {
+        let f = validation::measure(&network, &set.samples, split.workers, split.micro, &device);
+        if json {
+            println!("{}", serde_json::json!({ "source": set.name, "figures": f }));
+        } else {
+            let (top1, top3) = (f.top1 * 100.0, f.top3 * 100.0);
+            println!(
+                "| {} | {} | {top1:.1} % | {top3:.1} % | {:.3} | {} | {:.3} |",
+                set.name, f.moves, f.policy_loss, f.outcomes, f.value_loss
+            );
+        }
+    }
+    Ok(())
 }
 
 fn make_book(shards: &[PathBuf], selection: &Selection, out: &std::path::Path) -> Result<(), Anyhow> {
