@@ -139,15 +139,19 @@ impl Run<'_> {
 
     /// Looks `depth` plies below the root at every root move. Scores change only for moves that were looked at to the end.
     fn deepen(&mut self, nodes: &mut [Node], depth: u32) -> Result<(), Stopped> {
-        let mut best = f32::NEG_INFINITY;
-        for node in nodes.iter_mut().filter(|n| n.end.is_none()) {
-            let handicap = self.handicap(node.probability);
-            let evaluation = node.evaluation.clone();
-            let found = self.look(&node.after, evaluation, depth - 1, 1, handicap - best)?;
-            let (score, line) = found;
-            node.score = score.before_move();
-            node.line = std::iter::once(node.m).chain(line).collect();
-            best = best.max(self.rank(node));
+        // The ranks so far, best first: a move that cannot come among the lines wanted need not be judged exactly.
+        let mut ranks: Vec<f32> = Vec::new();
+        for node in nodes.iter_mut() {
+            if node.end.is_none() {
+                let worth = ranks.get(self.task.lines.max(1) - 1).copied().unwrap_or(f32::NEG_INFINITY);
+                let handicap = self.handicap(node.probability);
+                let evaluation = node.evaluation.clone();
+                let (score, line) = self.look(&node.after, evaluation, depth - 1, 1, handicap - worth)?;
+                node.score = score.before_move();
+                node.line = std::iter::once(node.m).chain(line).collect();
+            }
+            let rank = self.rank(node);
+            ranks.insert(ranks.partition_point(|&r| r > rank), rank);
         }
         Ok(())
     }
@@ -221,5 +225,61 @@ impl Run<'_> {
             .collect();
         let report = Report { depth, seldepth: self.seldepth.max(depth), nodes: self.nodes, ..Report::default() };
         Answer::new(report, lines, self.task.lines)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Conditions;
+    use crate::evaluate::{Scripted, Stop};
+    use crate::search::Limits;
+    use shakmaty::Position;
+
+    fn best(game: &Game, depth: u32, lines: usize) -> Answer {
+        let limits = Limits { depth: Some(depth), deepen: true, ..Limits::default() };
+        let task = Task {
+            game,
+            conditions: &Conditions::STRONGEST,
+            limits: &limits,
+            lines,
+            stop: &Stop::new(false, None),
+            evaluator: &Scripted::default(),
+        };
+        Value::default().search(&task, &mut |_| {})
+    }
+
+    #[test]
+    fn looking_deeper_sees_what_is_taken_back() {
+        // The pawn on e5 is protected: one ply wins it, two plies lose the queen for it.
+        let game = Game::from_fen("4k3/8/3p4/4p3/8/8/4Q3/4K3 w - - 0 1").expect("legal");
+        let name = |a: &Answer| game.uci(a.report.lines[0].moves[0], false);
+        assert_eq!(name(&best(&game, 1, 1)), "e2e5");
+        assert_ne!(name(&best(&game, 2, 1)), "e2e5");
+    }
+
+    #[test]
+    fn ends_of_the_game_are_exact() {
+        // A mate is one, whatever the evaluator thinks; stalemate is a draw, however much is left on the board.
+        let game = Game::from_fen("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1").expect("legal");
+        assert_eq!(best(&game, 1, 1).report.lines[0].score, Score::Mate(1));
+        let game = Game::from_fen("7k/8/6K1/8/8/8/5Q2/8 w - - 0 1").expect("legal");
+        let lines = best(&game, 1, 218).report.lines;
+        let stalemate = lines.iter().find(|l| game.after(l.moves[0]).position().is_stalemate()).expect("Qf7");
+        assert_eq!(stalemate.score, Score::Expected(Wdl::DRAW));
+    }
+
+    #[test]
+    fn as_many_lines_as_asked_for_each_legal() {
+        let game = Game::default();
+        let lines = best(&game, 3, 5).report.lines;
+        assert_eq!(lines.len(), 5);
+        for line in &lines {
+            let mut game = game.clone();
+            for &m in &line.moves {
+                assert!(game.position().is_legal(m));
+                game.play(m);
+            }
+        }
     }
 }
