@@ -8,6 +8,10 @@ use std::time::Instant;
 use glance::board::{Conditions, Features, Game};
 use glance::network::{Input, Kernels, Network, load};
 
+/// As in the engine.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const MOVES: &str =
     "e2e4 c7c5 g1f3 d7d6 d2d4 c5d4 f3d4 g8f6 b1c3 a7a6 c1e3 e7e5 d4b3 c8e6 f2f3 f8e7 d1d2 e8g8 e1c1 b8d7";
 
