@@ -60,7 +60,7 @@ impl Kernels for burn_flex::Flex {
 }
 impl Kernels for burn_ndarray::NdArray<f32> {}
 #[cfg(feature = "cuda")]
-impl<F, I, X> Kernels for burn::backend::Cuda<F, I, X> where burn::backend::Cuda<F, I, X>: Backend {}
+impl Kernels for burn::backend::Cuda {}
 
 /// Rows `[n × 64, heads × c]` as `[n, heads, 64, c]`: a view.
 fn split_heads<B: Backend>(x: Tensor<B, 2>, heads: usize) -> Tensor<B, 4> {
