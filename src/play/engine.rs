@@ -294,7 +294,7 @@ impl Engine {
             return Ok(decide(Source::Mate, report, tell));
         }
         let booked = settings.own_book && !settings.analyse && !go.analysis && go.mate.is_none();
-        if let Some(m) = self.book.pick(game.position(), &allowed, &mut rand::rng()).filter(|_| booked) {
+        if booked && let Some(m) = self.book.pick(game.position(), &allowed, &mut rand::rng()) {
             limits.moves = vec![m];
             let answer = Policy.search(&Task { limits: &limits, ..task }, tell);
             return Ok(decide(Source::Book, answer.report, tell));

@@ -120,7 +120,7 @@ where
     }
 
     let mut loader = Loader::new(mixture, t.seed, t.batch, state.step, options.loaders);
-    let bar = progress_bar(&t.budget, options.plain);
+    let bar = progress_bar(options.plain);
     let mut log = Log::open(&options.run)?;
     let mut since = StepLoss::<B::InnerBackend>::zero(device);
     let mut looked_at = state.step;
@@ -202,13 +202,12 @@ where
     Ok(network)
 }
 
-fn progress_bar(budget: &Budget, plain: bool) -> ProgressBar {
+fn progress_bar(plain: bool) -> ProgressBar {
     if plain {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("{wide_bar} {percent_precise} % {eta} {msg}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
-    let _ = budget;
     ProgressBar::new(10_000).with_style(style)
 }
 
