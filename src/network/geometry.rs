@@ -1,5 +1,7 @@
 //! Where each of the 1,968 moves stands among the 4,352 logits of the from × to head.
 
+use std::sync::LazyLock;
+
 use crate::board::{MOVES, MoveIndex};
 use shakmaty::{Rank, Role};
 
@@ -8,26 +10,26 @@ pub(super) const LOGITS: usize = 64 * 64 + 8 * 8 * 4;
 
 /// For each move of the vocabulary, as the player to move sees it, its logit. Promotions of the other side
 /// (second to first rank) never happen in that view: they are given the plain from × to logit.
-pub(super) fn table() -> Vec<i32> {
-    (0..MOVES)
-        .filter_map(MoveIndex::new)
-        .map(|m| {
-            let (from, to) = (m.from(), m.to());
-            let plain = from.to_usize() * 64 + to.to_usize();
-            let piece = match m.promotion() {
-                Some(Role::Queen) => 0,
-                Some(Role::Rook) => 1,
-                Some(Role::Bishop) => 2,
-                Some(Role::Knight) => 3,
-                _ => return plain as i32,
-            };
-            if to.rank() != Rank::Eighth {
-                return plain as i32;
-            }
-            (64 * 64 + (from.file().to_usize() * 8 + to.file().to_usize()) * 4 + piece) as i32
-        })
-        .collect()
-}
+pub(super) static TABLE: LazyLock<[i32; MOVES]> = LazyLock::new(|| {
+    let mut table = [0; MOVES];
+    let logits = (0..MOVES).filter_map(MoveIndex::new).map(|m| {
+        let (from, to) = (m.from(), m.to());
+        let plain = from.to_usize() * 64 + to.to_usize();
+        let piece = match m.promotion() {
+            Some(Role::Queen) => 0,
+            Some(Role::Rook) => 1,
+            Some(Role::Bishop) => 2,
+            Some(Role::Knight) => 3,
+            _ => return plain as i32,
+        };
+        if to.rank() != Rank::Eighth {
+            return plain as i32;
+        }
+        (64 * 64 + (from.file().to_usize() * 8 + to.file().to_usize()) * 4 + piece) as i32
+    });
+    table.iter_mut().zip(logits).for_each(|(place, logit)| *place = logit);
+    table
+});
 
 #[cfg(test)]
 mod tests {
@@ -36,7 +38,7 @@ mod tests {
 
     #[test]
     fn moves_that_can_happen_have_a_logit_each() {
-        let table = table();
+        let table = &*TABLE;
         let seen: HashSet<i32> = (0..MOVES)
             .filter(|&i| {
                 let m = MoveIndex::new(i).expect("in range");

@@ -7,7 +7,6 @@ use burn::tensor::{Int, Tensor, TensorData};
 use super::geometry;
 use super::kernels::Kernels;
 use super::linear::Linear;
-use crate::board::MOVES;
 
 /// From × to attention: a query of the square moved from, a key of the square moved to, and for the eighth rank
 /// a bias for each promotion piece made from the key (after lc0).
@@ -43,7 +42,7 @@ impl<B: Kernels> FromTo<B> {
         let promotions = (pawns + pieces).reshape([n, 8 * 8 * 4]);
         let all = Tensor::cat(vec![logits.reshape([n, 64 * 64]), promotions], 1);
         debug_assert_eq!(all.dims()[1], geometry::LOGITS);
-        let table = TensorData::new(geometry::table(), [MOVES]);
+        let table = TensorData::from(*geometry::TABLE);
         let table = Tensor::<B, 1, Int>::from_data(table, &all.device());
         all.select(1, table)
     }

@@ -1,53 +1,18 @@
 //! The player: chooses a move from mate in one, book, tablebases and search, in this order.
 
-use std::path::Path;
-
 use rand::Rng;
 use shakmaty::{Color, Move, Position};
-use thiserror::Error;
 
-use super::book::{Book, BookError};
+use super::book::Book;
+use super::loading::{EngineError, load_evaluator};
 use super::settings::{SearchName, Settings};
 use super::tablebase::Tablebases;
 use crate::board::{Conditions, Game, Pool, Seat, Terminal};
-use crate::evaluate::{Cached, Evaluation, Evaluator, Stop, Wdl, open};
-use crate::network::WeightsError;
+use crate::evaluate::{Evaluation, Evaluator, Stop, Wdl};
 use crate::search::{Answer, Limits, Line, Policy, Report, Score, Search, Task, find_mate, mating_move};
-
-/// The network inside the program.
-pub fn embedded_weights() -> &'static [u8] {
-    include_bytes!("../../weights/glance.safetensors")
-}
 
 /// The book inside the program.
 static EMBEDDED_BOOK: &[u8] = include_bytes!("../../weights/book.bin");
-
-/// Something that was asked for cannot be had; what was there before stays.
-#[derive(Debug, Error)]
-pub enum EngineError {
-    /// Weights.
-    #[error("WeightsFile '{path}': {error}; the weights in use stay")]
-    Weights {
-        /// The file, or "(embedded)".
-        path: String,
-        /// What is wrong.
-        error: WeightsError,
-    },
-    /// The file system refused.
-    #[error("WeightsFile '{path}': {error}; the weights in use stay")]
-    Io {
-        /// The file.
-        path: String,
-        /// What it said.
-        error: std::io::Error,
-    },
-    /// A book.
-    #[error("{0}; the book in use stays")]
-    Book(#[from] BookError),
-    /// Tablebases.
-    #[error("{0}; the tablebases in use stay")]
-    Tablebases(String),
-}
 
 /// What one move is to be chosen under.
 #[derive(Clone, Debug, Default)]
@@ -114,31 +79,12 @@ impl Default for Engine {
     }
 }
 
-fn load_evaluator(settings: &Settings) -> Result<Box<dyn Evaluator>, EngineError> {
-    let build = |bytes: &[u8], path: String| {
-        let inner =
-            open(bytes, settings.backend, settings.threads).map_err(|error| EngineError::Weights { path, error })?;
-        let cached: Box<dyn Evaluator> = Box::new(Cached::new(inner, settings.hash << 20));
-        Ok(cached)
-    };
-    match &settings.weights_file {
-        None => build(embedded_weights(), "(embedded)".into()),
-        Some(path) => {
-            let shown = path.display().to_string();
-            let bytes = read_weights(path).map_err(|error| EngineError::Io { path: shown.clone(), error })?;
-            build(&bytes, shown)
-        }
+/// The evaluator, loaded first if it is not there yet.
+fn ready<'a>(slot: &'a mut Option<Box<dyn Evaluator>>, settings: &Settings) -> Result<&'a dyn Evaluator, EngineError> {
+    match slot {
+        Some(evaluator) => Ok(&**evaluator),
+        None => Ok(&**slot.insert(load_evaluator(settings)?)),
     }
-}
-
-/// Refuses what is no regular file or far too large before any of it is read.
-fn read_weights(path: &Path) -> std::io::Result<Vec<u8>> {
-    let meta = std::fs::metadata(path)?;
-    if !meta.is_file() || meta.len() > 1 << 30 {
-        let reason = "a regular file of at most 1 GiB is expected";
-        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, reason));
-    }
-    std::fs::read(path)
 }
 
 impl Engine {
@@ -202,10 +148,7 @@ impl Engine {
     /// # Errors
     /// When the weights cannot be loaded.
     pub fn prepare(&mut self) -> Result<(), EngineError> {
-        if self.evaluator.is_none() {
-            self.evaluator = Some(load_evaluator(&self.settings)?);
-        }
-        Ok(())
+        self.evaluator().map(|_| ())
     }
 
     /// The evaluator in use.
@@ -213,10 +156,7 @@ impl Engine {
     /// # Errors
     /// When the weights cannot be loaded.
     pub fn evaluator(&mut self) -> Result<&dyn Evaluator, EngineError> {
-        if self.evaluator.is_none() {
-            self.evaluator = Some(load_evaluator(&self.settings)?);
-        }
-        self.evaluator.as_deref().ok_or_else(|| EngineError::Tablebases("no evaluator".into()))
+        ready(&mut self.evaluator, &self.settings)
     }
 
     /// Forgets what was cached.
@@ -231,14 +171,10 @@ impl Engine {
         self.book.moves(game.position())
     }
 
-    fn weakened(&self) -> bool {
-        self.settings.limit_strength && !self.settings.analyse
-    }
-
     /// The conditions that the network is asked under: at full strength two engines, otherwise people of that rating with
     /// the clocks as they are.
     pub fn conditions(&self, turn: Color, go: &Go) -> Conditions {
-        if !self.weakened() {
+        if !self.settings.weakened() {
             return Conditions::STRONGEST;
         }
         let own = Some(self.settings.elo as f32);
@@ -264,12 +200,9 @@ impl Engine {
         stop: &Stop,
         tell: &mut dyn FnMut(&Report),
     ) -> Result<Decision, EngineError> {
-        self.prepare()?;
-        let Some(evaluator) = self.evaluator.as_deref() else {
-            return Err(EngineError::Tablebases("no evaluator".into()));
-        };
-        let settings = &self.settings;
         let conditions = self.conditions(game.position().turn(), go);
+        let settings = &self.settings;
+        let evaluator = ready(&mut self.evaluator, settings)?;
         let task =
             Task { game, conditions: &conditions, limits: &go.limits, lines: settings.multi_pv, stop, evaluator };
         let allowed = task.moves();
@@ -326,9 +259,9 @@ impl Engine {
             return Ok(decide(Source::Search, report, tell));
         }
 
-        let name = if self.weakened() { SearchName::Policy } else { settings.search };
+        let name = if settings.weakened() { SearchName::Policy } else { settings.search };
         let search = name.search(settings.guards);
-        let temperature = if self.weakened() && settings.temperature == 0 { 100 } else { settings.temperature };
+        let temperature = if settings.weakened() && settings.temperature == 0 { 100 } else { settings.temperature };
         let draws = temperature > 0 && !settings.analyse && !go.analysis;
         let lines = if draws { allowed.len() } else { settings.multi_pv };
         let whole = Task { limits: &limits, lines, ..task };

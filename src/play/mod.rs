@@ -3,11 +3,13 @@
 mod book;
 mod clock;
 mod engine;
+mod loading;
 mod settings;
 mod tablebase;
 
 pub use book::{Book, BookError};
 pub use clock::{Clock, Pace};
-pub use engine::{Decision, Engine, EngineError, Go, Source, embedded_weights};
+pub use engine::{Decision, Engine, Go, Source};
+pub use loading::{EngineError, embedded_weights};
 pub use settings::{SearchName, Settings, UnknownSearch};
 pub use tablebase::{Tablebases, Verdict};

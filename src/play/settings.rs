@@ -103,6 +103,13 @@ pub struct Settings {
     pub log_file: Option<PathBuf>,
 }
 
+impl Settings {
+    /// Whether to play like a person of a rating: asked for, and not analysing.
+    pub fn weakened(&self) -> bool {
+        self.limit_strength && !self.analyse
+    }
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings {

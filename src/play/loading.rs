@@ -1,0 +1,70 @@
+//! The network that the settings ask for, and what can go wrong with what they ask for.
+
+use std::path::Path;
+
+use thiserror::Error;
+
+use super::book::BookError;
+use super::settings::Settings;
+use crate::evaluate::{Cached, Evaluator, open};
+use crate::network::WeightsError;
+
+/// The network inside the program.
+pub fn embedded_weights() -> &'static [u8] {
+    include_bytes!("../../weights/glance.safetensors")
+}
+
+/// Something that was asked for cannot be had; what was there before stays.
+#[derive(Debug, Error)]
+pub enum EngineError {
+    /// Weights.
+    #[error("WeightsFile '{path}': {error}; the weights in use stay")]
+    Weights {
+        /// The file, or "(embedded)".
+        path: String,
+        /// What is wrong.
+        error: WeightsError,
+    },
+    /// The file system refused.
+    #[error("WeightsFile '{path}': {error}; the weights in use stay")]
+    Io {
+        /// The file.
+        path: String,
+        /// What it said.
+        error: std::io::Error,
+    },
+    /// A book.
+    #[error("{0}; the book in use stays")]
+    Book(#[from] BookError),
+    /// Tablebases.
+    #[error("{0}; the tablebases in use stay")]
+    Tablebases(String),
+}
+
+/// Loads the network that the settings ask for, with its cache.
+pub(super) fn load_evaluator(settings: &Settings) -> Result<Box<dyn Evaluator>, EngineError> {
+    let build = |bytes: &[u8], path: String| {
+        let inner =
+            open(bytes, settings.backend, settings.threads).map_err(|error| EngineError::Weights { path, error })?;
+        let cached: Box<dyn Evaluator> = Box::new(Cached::new(inner, settings.hash << 20));
+        Ok(cached)
+    };
+    match &settings.weights_file {
+        None => build(embedded_weights(), "(embedded)".into()),
+        Some(path) => {
+            let shown = path.display().to_string();
+            let bytes = read_weights(path).map_err(|error| EngineError::Io { path: shown.clone(), error })?;
+            build(&bytes, shown)
+        }
+    }
+}
+
+/// Refuses what is no regular file or far too large before any of it is read.
+fn read_weights(path: &Path) -> std::io::Result<Vec<u8>> {
+    let meta = std::fs::metadata(path)?;
+    if !meta.is_file() || meta.len() > 1 << 30 {
+        let reason = "a regular file of at most 1 GiB is expected";
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, reason));
+    }
+    std::fs::read(path)
+}
