@@ -1,11 +1,17 @@
 //! From games and evaluations to batches: `prepare` writes shards, `sample` draws positions from them.
 
 pub mod book;
+pub mod convert;
+pub mod engine;
+pub mod label;
 pub mod loader;
+pub mod manifest;
 pub mod movetext;
 pub mod packed;
 pub mod prepare;
+pub mod read;
 pub mod sample;
+pub mod select;
 pub mod shard;
 
 use glance::board::MoveIndex;

@@ -1,254 +1,391 @@
-//! Parquet games and evaluations, as Lichess publishes them, to shards.
+//! Files of games and evaluations to shards: read by one thread, converted by all, dealt with in the order of the file.
 
-use std::collections::HashSet;
-use std::fs::File;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use arrow_array::{Array, RecordBatch, StringArray, cast::AsArray};
-use glance::board::{Pool, parse_fen};
+use crossbeam_channel::bounded;
 use indicatif::{ProgressBar, ProgressStyle};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::movetext::{self, MATE};
-use super::shard::{self, GameHead, GameResult, Kind, ShardError};
-use super::{packed, rank_of};
+use super::convert::{self, Fate, Record};
+use super::manifest::{Counts, Manifest, ManifestError};
+use super::read::{Content, Input, Progress, ReadError, Rows, Stream, is_known};
+use super::select::{SelectError, Selection};
+use super::shard::{self, Kind, Shard, ShardError};
 
-/// Games shorter than this are not worth a place.
-const SHORTEST: usize = 10;
-
-/// Why a file could not be prepared.
+/// Why files could not be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
-    /// The file cannot be read.
-    #[error("{path}: {reason}")]
-    Input {
+    /// A file cannot be read at all.
+    #[error(transparent)]
+    Input(#[from] ReadError),
+    /// The predicate cannot be used.
+    #[error("{path}: {error}")]
+    Selection {
         /// The file.
         path: PathBuf,
         /// What is wrong.
-        reason: String,
+        error: SelectError,
     },
-    /// The shard cannot be written.
+    /// A shard cannot be written, or one that is there cannot be read.
     #[error(transparent)]
-    Output(#[from] ShardError),
+    Shard(#[from] ShardError),
+    /// The same for the file beside it.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// A folder cannot be listed or made.
+    #[error("{path}: {error}")]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// Two files would be written to one shard.
+    #[error("{0} and {1} would be prepared under the same name: give them different ones, or prepare them apart")]
+    SameName(PathBuf, PathBuf),
+    /// Stopped from outside; what was read is written.
+    #[error("interrupted; the same command goes on from here")]
+    Interrupted,
+    /// What is there was made from something else.
+    #[error("{path}: made from {was}; remove it with its shards, or choose another --out")]
+    Other {
+        /// The manifest.
+        path: PathBuf,
+        /// From what.
+        was: String,
+    },
 }
 
-/// What became of a file's rows.
-#[derive(Debug, Default)]
-pub struct Counts {
-    /// Records written.
-    pub kept: u64,
-    /// Plies (or positions) written.
-    pub plies: u64,
-    /// Rows dropped as seen already.
-    pub duplicates: u64,
-    /// Rows dropped as too short.
-    pub short: u64,
-    /// Rows that could not be read.
-    pub bad: u64,
-    /// The first few of those, with their rows.
-    pub examples: Vec<String>,
+/// How files are prepared.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Folder for the shards.
+    pub out: PathBuf,
+    /// Seed of the shuffle.
+    pub seed: u64,
+    /// The rows that are wanted, in SQL; all of them if `None`.
+    pub selection: Option<String>,
+    /// Threads that convert.
+    pub threads: usize,
+    /// Bytes of records after which the next shard is begun.
+    pub shard_bytes: usize,
+    /// Set from outside (Ctrl-C): stop after the rows at hand, with what was read written.
+    pub interrupted: Arc<AtomicBool>,
 }
 
-impl Counts {
-    fn bad(&mut self, path: &Path, row: usize, reason: &str) {
-        self.bad += 1;
-        if self.examples.len() < 5 {
-            self.examples.push(format!("{} row {row}: {reason}", path.display()));
-        }
-    }
-}
+/// Bytes of a shard by default: as much is held in memory.
+pub const SHARD_BYTES: usize = 256 << 20;
 
-/// Prepares one Parquet file: games if it has a `movetext` column, evaluations if it has `fen`.
+/// The files that paths stand for, each with the name of its shards: folders are searched for files that can be read, and
+/// their own folders (`year=2024/`) become part of the name.
 ///
 /// # Errors
-/// When the file is neither, or the shard cannot be written. Bad rows are counted, not fatal.
-pub fn prepare(input: &Path, out: &Path, seed: u64) -> Result<Counts, PrepareError> {
-    let fail = |reason: String| PrepareError::Input { path: input.to_owned(), reason };
-    let file = File::open(input).map_err(|e| fail(e.to_string()))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| fail(e.to_string()))?;
-    let schema = builder.schema().clone();
-    let rows = builder.metadata().file_metadata().num_rows();
-    let has = |name: &str| schema.column_with_name(name).is_some();
-    let (kind, columns): (Kind, &[&str]) = if has("movetext") {
-        (
-            Kind::Games,
-            &["Site", "Result", "WhiteTitle", "BlackTitle", "WhiteElo", "BlackElo", "TimeControl", "movetext"],
-        )
-    } else if has("fen") && has("line") {
-        (Kind::Positions, &["fen", "line", "depth", "cp", "mate"])
-    } else {
-        return Err(fail("neither 'movetext' nor 'fen' and 'line' among its columns".into()));
-    };
-    if let Some(missing) = columns.iter().find(|c| !has(c)) {
-        return Err(fail(format!("no column '{missing}'")));
+/// When a folder cannot be listed, nothing is found, or two files would share a name.
+pub fn inputs(paths: &[PathBuf]) -> Result<Vec<(PathBuf, String)>, PrepareError> {
+    let mut found = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let before = found.len();
+            walk(path, "", &mut found)?;
+            if found.len() == before {
+                return Err(ReadError::new(path, "no file in it that can be read").into());
+            }
+        } else {
+            found.push((path.clone(), stem(path)));
+        }
     }
-    let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
-    let reader = builder.with_projection(mask).with_batch_size(4096).build().map_err(|e| fail(e.to_string()))?;
+    let mut names: HashMap<&str, &Path> = HashMap::new();
+    for (path, name) in &found {
+        if let Some(other) = names.insert(name, path) {
+            return Err(PrepareError::SameName(other.to_owned(), path.clone()));
+        }
+    }
+    Ok(found)
+}
 
-    let style = "{prefix} {wide_bar} {pos}/{len} rows {per_sec} {eta}";
-    let bar = ProgressBar::new(rows.max(0) as u64)
-        .with_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()))
-        .with_prefix(input.file_name().unwrap_or_default().to_string_lossy().into_owned());
-    let mut counts = Counts::default();
-    let mut seen = HashSet::new();
-    let mut records = Vec::new();
-    let mut row = 0;
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    for batch in reader {
-        let batch = batch.map_err(|e| fail(e.to_string()))?;
-        let part = batch.num_rows().div_ceil(threads).max(1);
-        let results: Vec<Vec<Row>> = std::thread::scope(|scope| {
-            let handles: Vec<_> = (0..batch.num_rows())
-                .step_by(part)
-                .map(|from| {
-                    let slice = batch.slice(from, part.min(batch.num_rows() - from));
-                    scope.spawn(move || match kind {
-                        Kind::Games => games(&slice),
-                        Kind::Positions => positions(&slice),
-                    })
-                })
-                .collect();
-            handles.into_iter().map(|h| h.join().expect("workers do not panic")).collect()
-        });
-        for result in results.into_iter().flatten() {
-            row += 1;
-            match result {
-                Ok(Record { plies, .. }) if kind == Kind::Games && plies < SHORTEST => counts.short += 1,
-                Ok(record) if !seen.insert(record.key) => counts.duplicates += 1,
-                Ok(record) => {
-                    counts.kept += 1;
-                    counts.plies += record.plies as u64;
-                    records.push(record.bytes);
+fn stem(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let ending = super::read::ENDINGS.iter().filter(|e| name.ends_with(**e)).max_by_key(|e| e.len());
+    name.strip_suffix(ending.map_or("", |e| e)).unwrap_or(&name).to_owned()
+}
+
+fn walk(folder: &Path, prefix: &str, found: &mut Vec<(PathBuf, String)>) -> Result<(), PrepareError> {
+    let fail = |error| PrepareError::Folder { path: folder.to_owned(), error };
+    let mut entries = std::fs::read_dir(folder).map_err(fail)?.collect::<Result<Vec<_>, _>>().map_err(fail)?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        // Links are not followed: they could lead around in a circle.
+        let kind = entry.file_type().map_err(fail)?;
+        if kind.is_dir() {
+            walk(&path, &format!("{prefix}{}-", entry.file_name().to_string_lossy()), found)?;
+        } else if kind.is_file() && is_known(&path) {
+            let name = format!("{prefix}{}", stem(&path));
+            found.push((path, name));
+        }
+    }
+    Ok(())
+}
+
+/// Where a record with this key is.
+#[derive(Clone, Copy)]
+enum Place {
+    Written,
+    Waiting(usize),
+}
+
+/// Prepares files one after the other into one folder, without duplicates among them.
+pub struct Preparation {
+    options: Options,
+    seen: [HashMap<u64, Place>; 2],
+}
+
+impl Preparation {
+    /// Looks at what the folder holds already, to go on with it.
+    ///
+    /// # Errors
+    /// When the folder cannot be made or read, or one of its shards is damaged.
+    pub fn new(options: Options) -> Result<Preparation, PrepareError> {
+        let fail = |error| PrepareError::Folder { path: options.out.clone(), error };
+        std::fs::create_dir_all(&options.out).map_err(fail)?;
+        let mut seen = [HashMap::new(), HashMap::new()];
+        let entries = std::fs::read_dir(&options.out).map_err(fail)?.collect::<Result<Vec<_>, _>>().map_err(fail)?;
+        for path in entries.iter().map(std::fs::DirEntry::path) {
+            if path.extension().is_some_and(|e| e == "json")
+                && let Ok(Some(manifest)) = Manifest::read(&path)
+            {
+                for shard in &manifest.shards {
+                    remember(&Shard::open(&options.out.join(shard))?, &mut seen);
                 }
-                Err(reason) => counts.bad(input, row, &reason),
             }
         }
-        bar.inc(batch.num_rows() as u64);
+        Ok(Preparation { options, seen })
     }
-    bar.finish();
-    records.shuffle(&mut StdRng::seed_from_u64(seed));
-    shard::write(out, kind, &records)?;
-    Ok(counts)
-}
 
-struct Record {
-    bytes: Vec<u8>,
-    plies: usize,
-    /// Games with the same moves, and positions with the same men, are one.
-    key: u64,
-}
-type Row = Result<Record, String>;
-
-fn text<'a>(batch: &'a RecordBatch, name: &str) -> Option<&'a StringArray> {
-    batch.column_by_name(name)?.as_string_opt::<i32>()
-}
-
-/// A cell of any integer type.
-fn integer(batch: &RecordBatch, name: &str, row: usize) -> Option<i64> {
-    use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type};
-    let column = batch.column_by_name(name)?;
-    if column.is_null(row) {
-        return None;
-    }
-    macro_rules! try_types {
-        ($($t:ty),*) => {
-            $(if let Some(a) = column.as_primitive_opt::<$t>() { return Some(a.value(row).into()); })*
+    /// Prepares a file, or goes on with it where an earlier call was stopped.
+    ///
+    /// # Errors
+    /// When the file cannot be read at all, or its shards cannot be written. Rows that cannot be read, and an end that
+    /// comes too early, are counted in the manifest.
+    pub fn file(&mut self, path: &Path, name: &str) -> Result<Manifest, PrepareError> {
+        let input = Input::open(path)?;
+        let bytes = std::fs::metadata(path).map_err(|e| ReadError::new(path, e))?.len();
+        let at = Manifest::path(&self.options.out, name);
+        let fresh = Manifest {
+            input: path.to_owned(),
+            bytes,
+            selection: self.options.selection.clone(),
+            seed: self.options.seed,
+            shards: Vec::new(),
+            counts: Counts::default(),
+            finished: false,
+            cut_short: None,
         };
+        let manifest = Manifest::read(&at)?.unwrap_or_else(|| fresh.clone());
+        let of = |m: &Manifest| (m.bytes, m.selection.clone(), m.seed);
+        if of(&manifest) != of(&fresh) {
+            let selection = manifest.selection.as_deref().map_or("all rows".into(), |s| format!("rows with \"{s}\""));
+            let was =
+                format!("{} ({} bytes), {selection}, seed {}", manifest.input.display(), manifest.bytes, manifest.seed);
+            return Err(PrepareError::Other { path: at, was });
+        }
+        if manifest.finished {
+            return Ok(manifest);
+        }
+        let fail = |error| PrepareError::Selection { path: path.to_owned(), error };
+        let selection = self.options.selection.as_deref();
+        let selection = selection.map(|s| Selection::new(s, &input.schema)).transpose().map_err(fail)?;
+        let more = selection.as_ref().map_or_else(Vec::new, |s| s.columns.clone());
+        let progress = Progress::default();
+        let bar = progress_bar(&input, path);
+        let stream = input.read(&more, manifest.counts.rows, &progress)?;
+        let content = input.content;
+        let mut work = Work {
+            options: &self.options,
+            seen: &mut self.seen[content as usize],
+            name,
+            content,
+            counts: manifest.counts.clone(),
+            manifest,
+            waiting: Vec::new(),
+            bytes: 0,
+        };
+        let end = converted(stream, content, selection.as_ref(), self.options.threads, |rows, fates| {
+            work.take(path, rows, fates)?;
+            bar.set_position(progress.get());
+            Ok(())
+        })?;
+        bar.finish_and_clear();
+        work.manifest.finished = true;
+        work.manifest.cut_short = end.map(|e| e.to_string());
+        work.flush()?;
+        Ok(work.manifest)
     }
-    try_types!(Int16Type, Int32Type, Int64Type, Int8Type, UInt8Type, UInt16Type, UInt32Type);
-    column.as_string_opt::<i32>()?.value(row).parse().ok()
 }
 
-fn cell<'a>(batch: &'a RecordBatch, name: &str, row: usize) -> &'a str {
-    text(batch, name).filter(|a| !a.is_null(row)).map_or("", |a| a.value(row))
-}
-
-fn pool(site: &str, bot: bool) -> Pool {
-    let site = site.to_ascii_lowercase();
-    if bot {
-        Pool::Engine
-    } else if site.contains("lichess") {
-        Pool::Lichess
-    } else if site.contains("chess.com") {
-        Pool::ChessCom
-    } else {
-        Pool::Otb
+fn remember(shard: &Shard, seen: &mut [HashMap<u64, Place>; 2]) {
+    match shard.kind() {
+        Kind::Games => {
+            let keys = (0..shard.len()).filter_map(|i| shard.game(i)).map(|g| convert::game_key(g.ranks));
+            seen[Content::Games as usize].extend(keys.map(|key| (key, Place::Written)));
+        }
+        Kind::Positions => {
+            let keys = (0..shard.len()).filter_map(|i| shard.bytes(i)).map(convert::position_key);
+            seen[Content::Evaluations as usize].extend(keys.map(|key| (key, Place::Written)));
+        }
     }
 }
 
-/// "600+5" to (600, 5); anything else is unknown.
-fn time_control(text: &str) -> Option<(u16, u8)> {
-    let (base, increment) = text.split_once('+').unwrap_or((text, "0"));
-    Some((base.parse().ok().filter(|&b| b != u16::MAX)?, increment.parse().ok().filter(|&i| i != u8::MAX)?))
+fn progress_bar(input: &Input, path: &Path) -> ProgressBar {
+    let style = match input.content {
+        _ if path.extension().is_some_and(|e| e == "parquet") => "{prefix} {wide_bar} {pos}/{len} rows {per_sec} {eta}",
+        _ => "{prefix} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
+    };
+    ProgressBar::new(input.total)
+        .with_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()))
+        .with_prefix(path.file_name().unwrap_or_default().to_string_lossy().into_owned())
 }
 
-fn games(batch: &RecordBatch) -> Vec<Row> {
-    (0..batch.num_rows())
-        .map(|row| {
-            let moves = movetext::parse(cell(batch, "movetext", row)).map_err(|e| e.to_string())?;
-            let bot = cell(batch, "WhiteTitle", row) == "BOT" && cell(batch, "BlackTitle", row) == "BOT";
-            let rating = |name| integer(batch, name, row).filter(|r| (100..=4000).contains(r)).map(|r| r as u16);
-            let head = GameHead {
-                result: match cell(batch, "Result", row) {
-                    "1-0" => GameResult::White,
-                    "1/2-1/2" => GameResult::Draw,
-                    "0-1" => GameResult::Black,
-                    _ => GameResult::Unknown,
-                },
-                pool: pool(cell(batch, "Site", row), bot),
-                white: rating("WhiteElo"),
-                black: rating("BlackElo"),
-                time_control: time_control(cell(batch, "TimeControl", row)),
-            };
-            let mut hasher = DefaultHasher::new();
-            moves.ranks.hash(&mut hasher);
-            let bytes = shard::encode_game(&head, &moves);
-            Ok(Record { bytes, plies: moves.ranks.len(), key: hasher.finish() })
-        })
-        .collect()
+/// A file on its way into shards.
+struct Work<'a> {
+    options: &'a Options,
+    seen: &'a mut HashMap<u64, Place>,
+    name: &'a str,
+    content: Content,
+    /// Of everything taken; the manifest has what is written.
+    counts: Counts,
+    manifest: Manifest,
+    waiting: Vec<Record>,
+    bytes: usize,
 }
 
-fn positions(batch: &RecordBatch) -> Vec<Row> {
-    (0..batch.num_rows())
-        .map(|row| {
-            let fen = cell(batch, "fen", row);
-            let position = parse_fen(fen).map_err(|e| e.to_string())?;
-            let first = cell(batch, "line", row).split(' ').next().unwrap_or_default().to_owned();
-            let m = glance::board::Game::new(position.clone()).parse_uci(&first).map_err(|e| e.to_string())?;
-            let eval = match (integer(batch, "cp", row), integer(batch, "mate", row)) {
-                (_, Some(n)) if n < 0 => -MATE + n.unsigned_abs().min(999) as i16,
-                (_, Some(n)) => MATE - n.min(999) as i16,
-                (Some(cp), None) => cp.clamp(-30_000, 30_000) as i16,
-                (None, None) => return Err("neither cp nor mate".into()),
-            };
-            let depth = integer(batch, "depth", row).unwrap_or(0).clamp(0, 255) as u8;
-            let rank = rank_of(&position, m);
-            let bytes = shard::encode_position(&position, rank, eval, depth).ok_or("more than 32 men")?;
-            let mut hasher = DefaultHasher::new();
-            bytes[..packed::BYTES].hash(&mut hasher);
-            Ok(Record { bytes: bytes.to_vec(), plies: 1, key: hasher.finish() })
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn time_controls_and_pools() {
-        assert_eq!(time_control("600+5"), Some((600, 5)));
-        assert_eq!(time_control("300"), Some((300, 0)));
-        assert_eq!(time_control("40/7200:3600"), None);
-        assert_eq!(time_control("-"), None);
-        assert_eq!(pool("https://lichess.org/x", false), Pool::Lichess);
-        assert_eq!(pool("Chess.com", false), Pool::ChessCom);
-        assert_eq!(pool("TCEC", true), Pool::Engine);
-        assert_eq!(pool("Wijk aan Zee", false), Pool::Otb);
+impl Work<'_> {
+    /// Takes the next rows of the file.
+    fn take(&mut self, path: &Path, rows: &Rows, fates: Vec<Fate>) -> Result<(), PrepareError> {
+        for (row, fate) in (rows.first..).zip(fates) {
+            self.counts.rows += 1;
+            match fate {
+                Fate::Kept(record) => self.keep(record),
+                Fate::NotWanted => self.counts.not_wanted += 1,
+                Fate::Short => self.counts.short += 1,
+                Fate::Variant => self.counts.variants += 1,
+                Fate::Bad(reason) => self.counts.bad(path, row + 1, &reason),
+            }
+        }
+        let interrupted = self.options.interrupted.load(Ordering::Relaxed);
+        if interrupted || self.bytes >= self.options.shard_bytes {
+            self.flush()?;
+        }
+        if interrupted { Err(PrepareError::Interrupted) } else { Ok(()) }
     }
+
+    fn keep(&mut self, record: Record) {
+        match self.seen.get(&record.key) {
+            None => {
+                self.seen.insert(record.key, Place::Waiting(self.waiting.len()));
+                self.counts.kept += 1;
+                self.counts.plies += record.plies as u64;
+                self.counts.absurd_ratings += u64::from(record.absurd_ratings);
+                self.bytes += record.bytes.len();
+                self.waiting.push(record);
+            }
+            Some(&place) => {
+                self.counts.duplicates += 1;
+                if let Place::Waiting(i) = place
+                    && self.waiting[i].merit < record.merit
+                {
+                    self.waiting[i] = record;
+                }
+            }
+        }
+    }
+
+    /// Writes what is waiting as the next shard, and the manifest.
+    fn flush(&mut self) -> Result<(), PrepareError> {
+        let (kind, ending) = match self.content {
+            Content::Games => (Kind::Games, "games"),
+            Content::Evaluations => (Kind::Positions, "positions"),
+        };
+        if !self.waiting.is_empty() || self.manifest.shards.is_empty() {
+            let number = self.manifest.shards.len() as u64;
+            let part = if number == 0 { String::new() } else { format!(".{number}") };
+            let shard = format!("{}{part}.{ending}", self.name);
+            for record in &self.waiting {
+                self.seen.insert(record.key, Place::Written);
+            }
+            let mut records: Vec<Vec<u8>> = std::mem::take(&mut self.waiting).into_iter().map(|r| r.bytes).collect();
+            records.shuffle(&mut StdRng::seed_from_u64(self.options.seed ^ number << 32));
+            shard::write(&self.options.out.join(&shard), kind, &records)?;
+            self.manifest.shards.push(shard);
+            self.bytes = 0;
+        }
+        self.manifest.counts = self.counts.clone();
+        self.manifest.write(&Manifest::path(&self.options.out, self.name))?;
+        Ok(())
+    }
+}
+
+type Converted = Result<(Rows, Vec<Fate>), PrepareError>;
+
+/// Reads a stream on one thread, converts its rows on others, and gives them to `take` in their order. Returns the
+/// error that the stream ended with, if any.
+fn converted(
+    stream: Stream,
+    content: Content,
+    selection: Option<&Selection>,
+    threads: usize,
+    mut take: impl FnMut(&Rows, Vec<Fate>) -> Result<(), PrepareError>,
+) -> Result<Option<ReadError>, PrepareError> {
+    let threads = threads.max(1);
+    let mut end = None;
+    std::thread::scope(|scope| {
+        let (to_workers, work) = bounded::<(u64, Result<Rows, ReadError>)>(2 * threads);
+        let (to_us, done) = bounded::<(u64, Result<Converted, ReadError>)>(2 * threads);
+        scope.spawn(move || {
+            for numbered in (0..).zip(stream) {
+                if to_workers.send(numbered).is_err() {
+                    break;
+                }
+            }
+        });
+        for _ in 0..threads {
+            let (work, to_us) = (work.clone(), to_us.clone());
+            scope.spawn(move || {
+                for (number, rows) in work {
+                    let converted = rows.map(|rows| convert_rows(rows, content, selection));
+                    if to_us.send((number, converted)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop((work, to_us));
+        let (mut next, mut early) = (0, BTreeMap::new());
+        for (number, converted) in done {
+            early.insert(number, converted);
+            while let Some(converted) = early.remove(&next) {
+                next += 1;
+                match converted {
+                    Ok(converted) => {
+                        let (rows, fates) = converted?;
+                        take(&rows, fates)?;
+                    }
+                    Err(error) => end = Some(error),
+                }
+            }
+        }
+        Ok(end)
+    })
+}
+
+fn convert_rows(rows: Rows, content: Content, selection: Option<&Selection>) -> Converted {
+    let fail = |error| PrepareError::Selection { path: PathBuf::from("rows"), error };
+    let filter = selection.map(|s| s.bind(&rows.batch.schema())).transpose().map_err(fail)?;
+    let fates = convert::convert(&rows, content, filter.as_ref()).map_err(fail)?;
+    Ok((rows, fates))
 }

@@ -27,8 +27,21 @@ pub struct Sample {
     pub target: usize,
     /// Whether the move is worth learning: book moves of engines are not.
     pub policy: bool,
-    /// How the game stands, for the player to move; `None` where nobody knows.
+    /// How the game stands, for the player to move: what is learnt; `None` where nobody knows.
     pub wdl: Option<Wdl>,
+    /// What is only measured.
+    pub facts: Facts,
+}
+
+/// What is known of a position besides what is learnt from it, as the player to move sees it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Facts {
+    /// The player's rating.
+    pub rating: Option<f32>,
+    /// How the game ended.
+    pub result: Option<Wdl>,
+    /// What an engine thought.
+    pub eval: Option<Wdl>,
 }
 
 /// How positions are changed before they are learnt from.
@@ -66,6 +79,11 @@ impl Source {
     /// What it holds.
     pub fn kind(&self) -> Kind {
         self.shard.kind()
+    }
+
+    /// How much of the mixture it is, in the unit of the recipe's shares.
+    pub fn weight(&self) -> f64 {
+        self.weight
     }
 
     /// Its number of games or positions.
@@ -183,7 +201,8 @@ impl Mixture {
         let best = move_at(&record.position, record.best)?;
         let game = Game::new(record.position);
         let wdl = wdl_of_eval(record.eval, turn);
-        Some(sample(&game, &conditions, best, true, Some(wdl)))
+        let facts = Facts { eval: Some(wdl), ..Facts::default() };
+        Some(Sample { facts, ..sample(&game, &conditions, best, true, Some(wdl)) })
     }
 
     /// The position before a ply of a game. Without `rng`, as it was: nothing is forgotten.
@@ -195,6 +214,7 @@ impl Mixture {
         let played = move_at(game.position(), *record.ranks.get(ply)?)?;
         let turn = game.position().turn();
         let mut conditions = conditions_at(record, ply);
+        let rating = conditions.seats(turn).0.rating;
         let eval = ply.checked_sub(1).and_then(|before| record.eval(before)).map(|e| wdl_of_eval(e, turn));
         let result = match record.head.result {
             GameResult::White => Some(turn.fold_wb(Wdl::WIN, Wdl::LOSS)),
@@ -215,7 +235,8 @@ impl Mixture {
                 known = rng.random_range(1..glance::board::BOARDS);
             }
         }
-        let mut sample = sample(&game, &conditions, played, policy, wdl);
+        let facts = Facts { rating, result, eval };
+        let mut sample = Sample { facts, ..sample(&game, &conditions, played, policy, wdl) };
         sample.features.forget_history(known);
         Some(sample)
     }
@@ -271,7 +292,7 @@ pub fn sample(game: &Game, conditions: &Conditions, played: shakmaty::Move, poli
     let moves = game.position().legal_moves();
     let target = moves.iter().position(|&m| m == played).unwrap_or_default();
     let legal = moves.iter().map(|&m| MoveIndex::seen_by(m, turn).get() as u16).collect();
-    Sample { features: Features::of(game, conditions), legal, target, policy, wdl }
+    Sample { features: Features::of(game, conditions), legal, target, policy, wdl, facts: Facts::default() }
 }
 
 #[cfg(test)]

@@ -308,13 +308,18 @@ impl Shard {
         decode_game(self.map.get(self.body + at(i)?..self.body + at(i + 1)?)?)
     }
 
-    /// A position, if this is a shard of positions and holds so many.
-    pub fn position(&self, i: usize) -> Option<PositionRecord> {
+    /// A position's record, if this is a shard of positions and holds so many.
+    pub fn bytes(&self, i: usize) -> Option<&[u8]> {
         if self.kind != Kind::Positions || i >= self.count {
             return None;
         }
         let start = self.body + i * POSITION_BYTES;
-        let bytes = self.map.get(start..start + POSITION_BYTES)?;
+        self.map.get(start..start + POSITION_BYTES)
+    }
+
+    /// A position, if this is a shard of positions and holds so many.
+    pub fn position(&self, i: usize) -> Option<PositionRecord> {
+        let bytes = self.bytes(i)?;
         let position = packed::unpack(bytes[..packed::BYTES].try_into().ok()?)?;
         Some(PositionRecord { position, best: bytes[25], eval: i16::from_le_bytes([bytes[26], bytes[27]]) })
     }
