@@ -12,10 +12,14 @@ use glance::network::{Config, Network, Precision, save};
 use glance_trainer::data::sample::{Augmentation, Mixture};
 use glance_trainer::data::shard::{self, GameHead, GameResult, Kind};
 use glance_trainer::data::{book, movetext};
+use glance_trainer::train::card::Card;
 use glance_trainer::train::checkpoint::State;
 use glance_trainer::train::export::export;
+use glance_trainer::train::log::{self, Metrics};
+use glance_trainer::train::optimizer::{Betas, OptimizerConfig};
 use glance_trainer::train::recipe::{Budget, Data, Recipe, Training};
 use glance_trainer::train::run::{Options, TrainError, train};
+use glance_trainer::train::schedule::Schedule;
 use glance_trainer::train::step::Split;
 
 type B = Autodiff<burn_flex::Flex>;
@@ -64,7 +68,9 @@ fn recipe(steps: u64) -> Recipe {
         training: Training {
             budget: Budget::Steps(steps),
             batch: 16,
+            optimizer: OptimizerConfig::default(),
             learning_rate: 3e-3,
+            schedule: Schedule::default(),
             warmup: 0.1,
             weight_decay: 0.01,
             clip: 1.0,
@@ -80,7 +86,10 @@ fn recipe(steps: u64) -> Recipe {
 }
 
 fn run(folder: &Path, name: &str, steps: u64, interrupted: Arc<AtomicBool>) -> Result<State, TrainError> {
-    let recipe = recipe(steps);
+    run_of(&recipe(steps), folder, name, interrupted)
+}
+
+fn run_of(recipe: &Recipe, folder: &Path, name: &str, interrupted: Arc<AtomicBool>) -> Result<State, TrainError> {
     let init = folder.join("init.safetensors");
     if !init.exists() {
         let network = Network::<burn_flex::Flex>::new(&recipe.network, &Default::default());
@@ -94,9 +103,10 @@ fn run(folder: &Path, name: &str, steps: u64, interrupted: Arc<AtomicBool>) -> R
         loaders: 2,
         every: 1e6,
         plain: true,
+        backend: "flex".into(),
         interrupted,
     };
-    train::<B>(&recipe, &options, Arc::new(mixture), &[], &Default::default())
+    train::<B>(recipe, &options, Arc::new(mixture), &[], &Default::default())
 }
 
 fn last_loss(run: &Path) -> f64 {
@@ -123,10 +133,19 @@ fn it_learns_and_the_engine_plays_with_what_it_wrote() {
 
 #[test]
 fn killed_and_resumed_is_the_same_as_uninterrupted() {
+    for optimizer in [OptimizerConfig::AdamW, OptimizerConfig::Adam, OptimizerConfig::Muon] {
+        let mut recipe = recipe(120);
+        recipe.training.optimizer = optimizer(Betas::default());
+        recipe.training.schedule = Schedule::Linear;
+        resumes(&recipe);
+    }
+}
+
+fn resumes(recipe: &Recipe) {
     let folder = Folder::new("resumes");
     shards(&folder.0);
-    let steps = 120;
-    run(&folder.0, "whole", steps, Arc::default()).expect("trains");
+    let Budget::Steps(steps) = recipe.training.budget else { panic!("exact only with a budget in steps") };
+    run_of(recipe, &folder.0, "whole", Arc::default()).expect("trains");
     let interrupted = Arc::new(AtomicBool::new(false));
     let (flag, metrics) = (interrupted.clone(), folder.0.join("parts/metrics.csv"));
     let watcher = std::thread::spawn(move || {
@@ -136,10 +155,10 @@ fn killed_and_resumed_is_the_same_as_uninterrupted() {
         }
         flag.store(true, Ordering::Relaxed);
     });
-    let first = run(&folder.0, "parts", steps, interrupted).expect("trains");
+    let first = run_of(recipe, &folder.0, "parts", interrupted).expect("trains");
     watcher.join().expect("watches");
     assert!((20..steps).contains(&first.step), "interrupted at {}", first.step);
-    let second = run(&folder.0, "parts", steps, Arc::default()).expect("resumes");
+    let second = run_of(recipe, &folder.0, "parts", Arc::default()).expect("resumes");
     assert_eq!(second.step, steps);
     let weights = |name: &str| {
         let out = folder.0.join(format!("{name}.safetensors"));
@@ -150,6 +169,19 @@ fn killed_and_resumed_is_the_same_as_uninterrupted() {
         bytes[8 + header..].to_vec()
     };
     assert!(weights("whole") == weights("parts"), "the same weights to the last bit");
+    // The losses on the way are the same too, and each step is there once.
+    let losses = |name: &str| -> Vec<(u64, f64)> {
+        let rows: Vec<Metrics> = log::read(&folder.0.join(name).join("metrics.csv"));
+        rows.iter().map(|m| (m.step, m.policy_loss)).collect()
+    };
+    let (whole, parts) = (losses("whole"), losses("parts"));
+    assert_eq!(whole.last(), parts.last());
+    assert!(parts.is_sorted_by(|a, b| a.0 < b.0), "{parts:?}");
+    let read = |name: &str| std::fs::read_to_string(folder.0.join("parts").join(name)).expect(name);
+    assert!(read("report.html").contains("</svg>"));
+    let card: Card = serde_json::from_str(&read("card.json")).expect("a card");
+    assert_eq!((card.steps, card.positions, card.sources.len()), (steps, steps * 16, 1));
+    assert!(read("card.md").contains("| masters | 3 games | 100.0 % |"), "{}", read("card.md"));
 }
 
 #[test]
@@ -182,6 +214,9 @@ fn bad_recipes_are_named() {
         ("kind = \"encoder\"", "kind = \"oracle\"", "encoder"),
         ("masters = 1.0", "masters = \"all\"", "data.mixture.masters"),
         ("seed = 7", "seeds = 7", "seeds"),
+        ("\"cosine\"", "\"zigzag\"", "zigzag"),
+        ("\"adamw\"", "\"newton\"", "newton"),
+        ("beta_1 = ", "beta_9 = ", "beta_9"),
     ] {
         assert!(good.contains(from), "{from} in {good}");
         let error = read(&good.replace(from, to)).expect_err(to).to_string();

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use burn::module::Module;
-use burn::optim::Optimizer;
 use burn::record::{BinFileRecorder, FullPrecisionSettings, Recorder};
 use burn::tensor::backend::AutodiffBackend;
 use glance::network::{Kernels, Network};
 use serde::{Deserialize, Serialize};
 
+use super::optimizer::Optimizer;
 use super::recipe::Recipe;
 
 /// Where a run stands.
@@ -56,17 +56,16 @@ fn content<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> CheckpointError +
 
 /// Writes a checkpoint into `<run>/checkpoint`: beside it first, then put in its place, so that a kill at any moment
 /// leaves a whole one.
-pub fn save<B, O>(
+pub fn save<B>(
     run: &Path,
     network: &Network<B>,
     average: &Network<B::InnerBackend>,
-    optimizer: &O,
+    optimizer: &Optimizer<B>,
     state: &State,
 ) -> Result<(), CheckpointError>
 where
     B: AutodiffBackend + Kernels,
     B::InnerBackend: Kernels,
-    O: Optimizer<Network<B>, B>,
 {
     let (new, current, old) = (run.join("checkpoint.new"), run.join("checkpoint"), run.join("checkpoint.old"));
     let _ = fs::remove_dir_all(&new);
@@ -75,7 +74,7 @@ where
     Recorder::<B>::record(&files, network.clone().into_record(), new.join("network")).map_err(content(&new))?;
     let record = average.clone().into_record();
     Recorder::<B::InnerBackend>::record(&files, record, new.join("average")).map_err(content(&new))?;
-    Recorder::<B>::record(&files, optimizer.to_record(), new.join("optimizer")).map_err(content(&new))?;
+    optimizer.save(&new).map_err(content(&new))?;
     let text = serde_json::to_string_pretty(state).map_err(content(&new))?;
     fs::write(new.join("state.json"), text).map_err(io(&new))?;
     let _ = fs::remove_dir_all(&old);
@@ -100,19 +99,18 @@ pub fn read_state(folder: &Path) -> Result<State, CheckpointError> {
 }
 
 /// What training goes on with: the network, its average, and the optimiser.
-type Restored<B, O> = (Network<B>, Network<<B as AutodiffBackend>::InnerBackend>, O);
+type Restored<B> = (Network<B>, Network<<B as AutodiffBackend>::InnerBackend>, Optimizer<B>);
 
 /// Puts a checkpoint's weights and optimiser back.
-pub fn load<B, O>(
+pub fn load<B>(
     folder: &Path,
     network: Network<B>,
-    optimizer: O,
+    optimizer: Optimizer<B>,
     device: &B::Device,
-) -> Result<Restored<B, O>, CheckpointError>
+) -> Result<Restored<B>, CheckpointError>
 where
     B: AutodiffBackend + Kernels,
     B::InnerBackend: Kernels,
-    O: Optimizer<Network<B>, B>,
 {
     use burn::module::AutodiffModule;
     let files = Files::new();
@@ -120,6 +118,6 @@ where
     let average = network.valid().load_record(record);
     let record = Recorder::<B>::load(&files, folder.join("network"), device).map_err(content(folder))?;
     let network = network.load_record(record);
-    let record = Recorder::<B>::load(&files, folder.join("optimizer"), device).map_err(content(folder))?;
-    Ok((network, average, optimizer.load_record(record)))
+    let optimizer = optimizer.load(folder, &network, device).map_err(content(folder))?;
+    Ok((network, average, optimizer))
 }

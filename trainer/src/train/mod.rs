@@ -1,10 +1,13 @@
 //! The training loop and its parts.
 
 pub mod batch;
+pub mod card;
 pub mod checkpoint;
 pub mod clip;
 pub mod ema;
 pub mod export;
+pub mod log;
+pub mod optimizer;
 pub mod recipe;
 pub mod run;
 pub mod schedule;

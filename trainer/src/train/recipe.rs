@@ -5,6 +5,8 @@ use std::path::Path;
 use glance::network::Config;
 use serde::{Deserialize, Serialize};
 
+use super::optimizer::OptimizerConfig;
+use super::schedule::Schedule;
 use crate::data::sample::Augmentation;
 
 /// A network and how it is trained.
@@ -37,8 +39,14 @@ pub struct Training {
     pub budget: Budget,
     /// Positions a step.
     pub batch: usize,
+    /// Which optimiser, and its constants.
+    #[serde(default)]
+    pub optimizer: OptimizerConfig,
     /// Peak learning rate.
     pub learning_rate: f64,
+    /// How it falls.
+    #[serde(default)]
+    pub schedule: Schedule,
     /// Share of the run spent warming up.
     pub warmup: f64,
     /// Decoupled weight decay.
@@ -122,6 +130,17 @@ impl Recipe {
         let lr = t.learning_rate;
         range(lr > 0.0 && lr <= 1.0, "training.learning_rate", lr.to_string(), "above 0, up to 1 is allowed")?;
         range((0.0..1.0).contains(&t.warmup), "training.warmup", t.warmup.to_string(), "0 up to 1 is allowed")?;
+        let b = t.optimizer.betas();
+        for (name, value) in
+            [("beta_1", f64::from(b.beta_1)), ("beta_2", f64::from(b.beta_2)), ("momentum", b.momentum)]
+        {
+            let field = format!("training.optimizer.{name}");
+            range((0.0..1.0).contains(&value), &field, value.to_string(), "0 up to 1 is allowed")?;
+        }
+        let decay = t.weight_decay;
+        range((0.0..=1.0).contains(&decay), "training.weight_decay", decay.to_string(), "0 to 1 is allowed")?;
+        let allowed = "pairs of rising progress and factor, each from 0 to 1, are allowed";
+        range(t.schedule.is_sound(), "training.schedule.steps", format!("{:?}", t.schedule), allowed)?;
         range((0.0..1.0).contains(&t.ema), "training.ema", t.ema.to_string(), "0 up to 1 is allowed")?;
         range(t.clip > 0.0, "training.clip", t.clip.to_string(), "more than 0 is allowed")?;
         for (name, share) in &self.data.mixture {

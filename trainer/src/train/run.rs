@@ -1,27 +1,28 @@
 //! The training loop.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use burn::module::AutodiffModule;
-use burn::optim::{AdamWConfig, Optimizer};
 use burn::tensor::ElementConversion;
 use burn::tensor::backend::AutodiffBackend;
 use glance::network::{Kernels, Network, load};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::card::Card;
 use super::checkpoint::{self, State};
+use super::log::{Log, Metrics, Validation};
+use super::optimizer::Optimizer;
 use super::recipe::{Budget, Recipe};
-use super::schedule::learning_rate;
 use super::step::{Split, StepLoss, gradients};
 use super::{clip, ema};
 use crate::data::loader::Loader;
 use crate::data::sample::Mixture;
-use crate::measure::validation::{ValidationSet, measure};
+use crate::measure::figures::Figures;
+use crate::measure::validation::{ValidationSet, look};
 
 /// What a run is asked to do, besides its recipe.
 pub struct Options {
@@ -37,6 +38,8 @@ pub struct Options {
     pub every: f64,
     /// Lines for a log instead of a progress bar.
     pub plain: bool,
+    /// Where the arithmetic is done, for the card.
+    pub backend: String,
     /// Set from outside (Ctrl-C): stop after this step, with a checkpoint.
     pub interrupted: Arc<AtomicBool>,
 }
@@ -62,6 +65,14 @@ pub enum TrainError {
         path: PathBuf,
         /// What it said.
         error: std::io::Error,
+    },
+    /// The run's own record of itself cannot be written.
+    #[error("{path}: {reason}")]
+    Log {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
     },
     /// The loss is no number any more.
     #[error(
@@ -102,14 +113,10 @@ where
     fs::create_dir_all(&options.run).map_err(|error| TrainError::Io { path: options.run.clone(), error })?;
     B::seed(device, recipe.training.seed);
     let t = &recipe.training;
-    let mut optimizer = AdamWConfig::new()
-        .with_beta_2(0.98)
-        .with_epsilon(1e-8)
-        .with_weight_decay(t.weight_decay)
-        .init::<B, Network<B>>();
     let mut state = State { step: 0, seconds: 0.0, recipe: recipe.clone() };
     let mut network = initial::<B>(recipe, options.init.as_deref(), device)?;
     let mut average = network.valid();
+    let mut optimizer = Optimizer::new(&t.optimizer, t.weight_decay, &network);
     if let Some(folder) = checkpoint::find(&options.run) {
         state = checkpoint::read_state(&folder)?;
         if state.recipe.network != recipe.network {
@@ -119,9 +126,9 @@ where
         (network, average, optimizer) = checkpoint::load(&folder, network, optimizer, device)?;
     }
 
-    let mut loader = Loader::new(mixture, t.seed, t.batch, state.step, options.loaders);
+    let mut loader = Loader::new(mixture.clone(), t.seed, t.batch, state.step, options.loaders);
     let bar = progress_bar(options.plain);
-    let mut log = Log::open(&options.run)?;
+    let log = Log::open(&options.run, state.step)?;
     let mut since = StepLoss::<B::InnerBackend>::zero(device);
     let mut looked_at = state.step;
     let mut norm = 0.0;
@@ -133,7 +140,7 @@ where
     };
     while progress(&state) < 1.0 && !options.interrupted.load(Ordering::Relaxed) {
         let Some(samples) = loader.next_batch() else { break };
-        let rate = learning_rate(t.learning_rate, t.warmup, progress(&state));
+        let rate = t.schedule.rate(t.learning_rate, t.warmup, progress(&state));
         let (mut grads, loss) = gradients(&network, &samples, options.split, t.value_weight, device);
         let length = clip::clip(&network, &mut grads, t.clip);
         network = optimizer.step(rate, network, grads);
@@ -154,17 +161,17 @@ where
             let per_second = (state.step - speed.0) as f64 * t.batch as f64 / (state.seconds - speed.1).max(1e-9);
             speed = (state.step, state.seconds);
             looked_at = state.step;
-            let line = Line {
+            let line = Metrics {
                 step: state.step,
-                batch: t.batch,
-                seconds: state.seconds,
-                rate,
-                policy,
-                value,
-                norm,
-                per_second,
+                positions: state.step * t.batch as u64,
+                minutes: state.seconds / 60.0,
+                learning_rate: rate,
+                policy_loss: policy,
+                value_loss: value,
+                gradient_norm: norm,
+                positions_per_second: per_second,
             };
-            log.step(&line)?;
+            log.metrics(&line)?;
             bar.set_position((progress(&state) * 1e4) as u64);
             bar.set_message(line.text());
             if options.plain && state.step.is_multiple_of(LOOK * 10) {
@@ -174,13 +181,14 @@ where
         }
         if state.seconds - last_save > options.every * 60.0 {
             last_save = state.seconds;
-            checkpoint::save::<B, _>(&options.run, &network, &average, &optimizer, &state)?;
-            validate(&average, validation, options, &state, &mut log, &bar, device)?;
+            checkpoint::save::<B>(&options.run, &network, &average, &optimizer, &state)?;
+            validate(&average, validation, options, &state, &log, &bar, device)?;
             clock = Instant::now();
         }
     }
-    checkpoint::save::<B, _>(&options.run, &network, &average, &optimizer, &state)?;
-    validate(&average, validation, options, &state, &mut log, &bar, device)?;
+    checkpoint::save::<B>(&options.run, &network, &average, &optimizer, &state)?;
+    validate(&average, validation, options, &state, &log, &bar, device)?;
+    Card::new(&options.run, &state, &mixture, &options.backend, options.init.as_deref()).write(&options.run)?;
     bar.finish();
     Ok(state)
 }
@@ -211,86 +219,19 @@ fn progress_bar(plain: bool) -> ProgressBar {
     ProgressBar::new(10_000).with_style(style)
 }
 
-/// A row of the metrics.
-struct Line {
-    step: u64,
-    batch: usize,
-    seconds: f64,
-    rate: f64,
-    policy: f64,
-    value: f64,
-    norm: f64,
-    per_second: f64,
-}
-
-impl Line {
-    fn text(&self) -> String {
-        format!(
-            "step {} policy {:.3} value {:.3} norm {:.2} lr {:.1e} {:.0} positions/s",
-            self.step, self.policy, self.value, self.norm, self.rate, self.per_second
-        )
-    }
-}
-
-/// `metrics.csv` and `validation.csv` of a run.
-struct Log {
-    run: PathBuf,
-}
-
-impl Log {
-    fn open(run: &Path) -> Result<Log, TrainError> {
-        let log = Log { run: run.to_owned() };
-        log.start(
-            "metrics.csv",
-            "step,positions,minutes,learning_rate,policy_loss,value_loss,gradient_norm,positions_per_second",
-        )?;
-        log.start("validation.csv", "step,minutes,source,top1,top3,policy_loss,value_loss,moves")?;
-        Ok(log)
-    }
-
-    fn start(&self, name: &str, header: &str) -> Result<(), TrainError> {
-        if self.run.join(name).exists() { Ok(()) } else { self.append(name, header) }
-    }
-
-    fn append(&self, name: &str, line: &str) -> Result<(), TrainError> {
-        let path = self.run.join(name);
-        let io = |error| TrainError::Io { path: path.clone(), error };
-        let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(io)?;
-        writeln!(file, "{line}").map_err(io)
-    }
-
-    fn step(&mut self, l: &Line) -> Result<(), TrainError> {
-        let positions = l.step * l.batch as u64;
-        let minutes = l.seconds / 60.0;
-        self.append(
-            "metrics.csv",
-            &format!(
-                "{},{positions},{minutes:.3},{:.3e},{:.5},{:.5},{:.4},{:.1}",
-                l.step, l.rate, l.policy, l.value, l.norm, l.per_second
-            ),
-        )
-    }
-}
-
 fn validate<B: Kernels>(
     average: &Network<B>,
     sets: &[ValidationSet],
     options: &Options,
     state: &State,
-    log: &mut Log,
+    log: &Log,
     bar: &ProgressBar,
     device: &B::Device,
 ) -> Result<(), TrainError> {
     for set in sets {
-        let f = measure(average, &set.samples, options.split.workers, options.split.micro, device);
-        let minutes = state.seconds / 60.0;
-        log.append(
-            "validation.csv",
-            &format!(
-                "{},{minutes:.2},{},{:.4},{:.4},{:.4},{:.4},{}",
-                state.step, set.name, f.top1, f.top3, f.policy_loss, f.value_loss, f.moves
-            ),
-        )?;
+        let Split { workers, micro } = options.split;
+        let f = Figures::of(&look(average, &set.samples, workers, micro, device, &|_| {}));
+        log.validation(&Validation::new(state.step, state.seconds / 60.0, &set.name, &f))?;
         let text = format!(
             "validation {:12} step {:6}  top-1 {:.1} %  top-3 {:.1} %  policy {:.3}  value {:.3}",
             set.name,
@@ -306,5 +247,5 @@ fn validate<B: Kernels>(
             bar.println(text);
         }
     }
-    Ok(())
+    log.page(&state.recipe)
 }
