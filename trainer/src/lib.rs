@@ -2,6 +2,7 @@
 #![deny(missing_docs)]
 
 pub mod backend;
+pub mod cli;
 pub mod data;
 pub mod measure;
 pub mod train;

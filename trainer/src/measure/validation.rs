@@ -1,28 +1,12 @@
-//! Accuracy and cross-entropies on positions that were never trained on.
+//! A network looks at positions that it was never trained on.
 
-use burn::tensor::{ElementConversion, Tensor};
-use glance::network::{Kernels, Network};
+use burn::tensor::Tensor;
+use glance::board::{Features, MOVES};
+use glance::evaluate::Wdl;
+use glance::network::{Input, Kernels, Network};
 
-use crate::data::sample::{MOST_LEGAL, Mixture, Sample};
-use crate::train::batch::Batch;
-use crate::train::step::{legal_log_probabilities, losses};
-
-/// What a network does on a set of positions.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize)]
-pub struct Figures {
-    /// Positions with a move worth predicting.
-    pub moves: usize,
-    /// Share in which the move played is the network's first.
-    pub top1: f64,
-    /// Share in which it is among the first three.
-    pub top3: f64,
-    /// Cross-entropy of the moves, nats.
-    pub policy_loss: f64,
-    /// Positions whose outcome is known.
-    pub outcomes: usize,
-    /// Cross-entropy of the outcomes, nats.
-    pub value_loss: f64,
-}
+use super::figures::{Looked, OfMove, OfResult};
+use crate::data::sample::{Mixture, Sample};
 
 /// A fixed set of positions for validation, with the name of its source.
 pub struct ValidationSet {
@@ -40,60 +24,80 @@ pub fn sets(mixtures: &[(String, Mixture)], count: usize) -> Vec<ValidationSet> 
         .collect()
 }
 
-/// Measures a network on samples, `micro` at a time, on `workers` threads.
-pub fn measure<B: Kernels>(
+/// What a network says of each sample, `micro` at a time, on `workers` threads. `told` hears of every part that is done.
+pub fn look<B: Kernels>(
     network: &Network<B>,
     samples: &[Sample],
     workers: usize,
     micro: usize,
     device: &B::Device,
-) -> Figures {
+    told: &(dyn Fn(usize) + Sync),
+) -> Vec<Looked> {
     let share = samples.len().div_ceil(workers.max(1)).max(1);
-    let sums: Vec<[f64; 4]> = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let handles: Vec<_> = samples
             .chunks(share)
             .map(|part| {
                 let network = network.clone();
                 scope.spawn(move || {
-                    let mut sums = [0.0; 4];
-                    for micro in part.chunks(micro) {
-                        let found = measure_batch(&network, micro, device);
-                        sums.iter_mut().zip(found).for_each(|(sum, x)| *sum += x);
+                    let mut looked = Vec::with_capacity(part.len());
+                    for micro in part.chunks(micro.max(1)) {
+                        looked.extend(look_at_batch(&network, micro, device));
+                        told(micro.len());
                     }
-                    sums
+                    looked
                 })
             })
             .collect();
-        handles.into_iter().map(|h| h.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect()
+        handles.into_iter().flat_map(|h| h.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect()
+    })
+}
+
+fn look_at_batch<B: Kernels>(network: &Network<B>, samples: &[Sample], device: &B::Device) -> Vec<Looked> {
+    let output = network.forward(Input::pack(samples.iter().map(|s| &s.features), device));
+    let (policy, value) = (floats(output.policy), floats(output.value));
+    let rows = policy.chunks_exact(MOVES).zip(value.chunks_exact(3));
+    samples.iter().zip(rows).map(|(sample, (policy, value))| look_at(sample, policy, value)).collect()
+}
+
+fn look_at(sample: &Sample, logits: &[f32], value: &[f32]) -> Looked {
+    let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let exp = |logit: f32| f64::from(logit - max).exp();
+    let all: f64 = logits.iter().map(|&l| exp(l)).sum();
+    let of_legal: Vec<f64> = sample.legal.iter().map(|&m| exp(logits[usize::from(m)])).collect();
+    let legal: f64 = of_legal.iter().sum();
+    let own = of_legal[sample.target];
+    let policy = sample.policy.then(|| OfMove {
+        rank: of_legal.iter().filter(|&&p| p > own).count(),
+        loss: -(own / legal).max(1e-30).ln(),
+        probability: own / legal,
+        legal: legal / all,
     });
-    let sum = |i: usize| sums.iter().map(|s| s[i]).sum::<f64>();
-    let moves = samples.iter().filter(|s| s.policy).count();
-    let outcomes = samples.iter().filter(|s| s.wdl.is_some()).count();
-    let (of_moves, of_outcomes) = (moves.max(1) as f64, outcomes.max(1) as f64);
-    Figures {
-        moves,
-        top1: sum(0) / of_moves,
-        top3: sum(1) / of_moves,
-        policy_loss: sum(2) / of_moves,
-        outcomes,
-        value_loss: sum(3) / of_outcomes,
+    let said = Wdl::from_logits([value[0], value[1], value[2]]);
+    let loss = |target: Wdl| {
+        let part = |target: f32, said: f32| -f64::from(target) * f64::from(said).max(1e-30).ln();
+        part(target.win, said.win) + part(target.draw, said.draw) + part(target.loss, said.loss)
+    };
+    let expected = f64::from(said.score());
+    Looked {
+        rating: sample.facts.rating,
+        policy,
+        value: sample.wdl.map(loss),
+        result: sample.facts.result.map(|r| OfResult { loss: loss(r), expected, observed: f64::from(r.score()) }),
+        eval: sample.facts.eval.map(|e| (expected - f64::from(e.score())).powi(2)),
+        material: material(&sample.features),
     }
 }
 
-/// Hits among the first one and three, and the two summed losses.
-fn measure_batch<B: Kernels>(network: &Network<B>, samples: &[Sample], device: &B::Device) -> [f64; 4] {
-    let batch = Batch::<B>::pack(samples, device);
-    let output = network.forward(batch.input.clone());
-    let log_p: Vec<f32> = floats(legal_log_probabilities(&output, &batch));
-    let (mut top1, mut top3) = (0, 0);
-    for (sample, row) in samples.iter().zip(log_p.chunks(MOST_LEGAL)).filter(|(s, _)| s.policy) {
-        let own = row[sample.target];
-        let better = row[..sample.legal.len()].iter().filter(|&&p| p > own).count();
-        top1 += usize::from(better == 0);
-        top3 += usize::from(better < 3);
-    }
-    let sums = losses(&output, &batch);
-    [top1 as f64, top3 as f64, sums.policy.into_scalar().elem(), sums.value.into_scalar().elem()]
+/// Own men less the other's, in pawns: 1, 3, 3, 5, 9.
+fn material(features: &Features) -> f64 {
+    const VALUES: [f64; 6] = [1.0, 3.0, 3.0, 5.0, 9.0, 0.0];
+    let value = |&code: &u8| match code {
+        1..=6 => VALUES[usize::from(code) - 1],
+        7..=12 => -VALUES[usize::from(code) - 7],
+        _ => 0.0,
+    };
+    features.codes[0].iter().map(value).sum()
 }
 
 fn floats<B: Kernels>(tensor: Tensor<B, 2>) -> Vec<f32> {

@@ -1,0 +1,72 @@
+//! The command line: one file a command, which declares its arguments and does it.
+
+mod book;
+mod export;
+mod label;
+mod measure;
+mod prepare;
+mod train;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::{Parser, Subcommand};
+
+/// Makes the networks that Glance plays with.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Turn games and evaluations into shards; the same command goes on where it was stopped
+    Prepare(prepare::Prepare),
+    /// Let another UCI engine evaluate positions drawn from games; the same command goes on where it was stopped
+    Label(label::Label),
+    /// Train a network, or go on where an earlier run of the same folder stopped
+    Train(train::Train),
+    /// Write a run's averaged weights to a file that the engine plays with
+    Export(export::Export),
+    /// Measure a weights file on positions and puzzles that it was not trained on
+    Measure(measure::Measure),
+    /// Make an opening book (Polyglot) from shards of games
+    Book(book::MakeBook),
+}
+
+/// Whatever can go wrong, for people to read.
+type Anyhow = Box<dyn std::error::Error>;
+
+/// Does what the command line says.
+pub fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Prepare(command) => command.run(),
+        Command::Label(command) => command.run(),
+        Command::Train(command) => command.run(),
+        Command::Export(command) => command.run(),
+        Command::Measure(command) => command.run(),
+        Command::Book(command) => command.run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("glance-trainer: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A flag that Ctrl-C sets.
+fn on_interrupt() -> Result<Arc<AtomicBool>, Anyhow> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = interrupted.clone();
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
+    Ok(interrupted)
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

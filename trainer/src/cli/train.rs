@@ -1,0 +1,130 @@
+//! `train`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use burn::backend::Autodiff;
+
+use super::measure::validation_sets;
+use super::{Anyhow, on_interrupt};
+use crate::backend::{BackendName, check_cuda};
+use crate::data::sample::Mixture;
+use crate::train::checkpoint;
+use crate::train::recipe::{Budget, Recipe};
+use crate::train::run::{Options, train};
+use crate::train::step::Split;
+
+#[derive(clap::Args)]
+pub(super) struct Train {
+    /// The network and how it is trained
+    #[arg(long)]
+    recipe: PathBuf,
+    /// Folder of the training shards
+    #[arg(long)]
+    data: PathBuf,
+    /// Folder of the validation shards
+    #[arg(long)]
+    validation: Option<PathBuf>,
+    /// Folder for checkpoints and metrics
+    #[arg(long)]
+    run: PathBuf,
+    /// Weights to start from
+    #[arg(long)]
+    init: Option<PathBuf>,
+    /// Where the arithmetic is done
+    #[arg(long, default_value = "flex")]
+    backend: BackendName,
+    /// Minutes to train for, instead of the recipe's budget
+    #[arg(long)]
+    minutes: Option<f64>,
+    /// Steps to train for, instead of the recipe's budget
+    #[arg(long, conflicts_with = "minutes")]
+    steps: Option<u64>,
+    /// Threads that train (CPU)
+    #[arg(long)]
+    workers: Option<usize>,
+    /// Positions that go through the network at once
+    #[arg(long)]
+    micro: Option<usize>,
+    /// Threads that make batches
+    #[arg(long, default_value_t = 1)]
+    loaders: usize,
+    /// Minutes between checkpoints and validations
+    #[arg(long, default_value_t = 10.0)]
+    every: f64,
+    /// Positions of each validation source
+    #[arg(long, default_value_t = 2048)]
+    validate: usize,
+    /// Lines for a log instead of a progress bar
+    #[arg(long)]
+    plain: bool,
+}
+
+impl Train {
+    pub(super) fn run(self) -> Result<(), Anyhow> {
+        let args = &self;
+        let mut recipe = Recipe::read(&args.recipe)?;
+        if let Some(minutes) = args.minutes {
+            recipe.training.budget = Budget::Minutes(minutes);
+        }
+        if let Some(steps) = args.steps {
+            recipe.training.budget = Budget::Steps(steps);
+        }
+        recipe.check()?;
+        if args.backend == BackendName::Cuda {
+            check_cuda()?;
+        }
+        let usual = args.backend.split(recipe.training.batch);
+        let split = Split {
+            workers: args.workers.unwrap_or(usual.workers).max(1),
+            micro: args.micro.unwrap_or(usual.micro).max(1),
+        };
+        let mixture = Mixture::open(&args.data, &recipe.mixture(), recipe.data.augmentation.clone())?;
+        for source in mixture.sources() {
+            println!("{:14} {:?}: {}", source.name(), source.kind(), source.len());
+        }
+        let sets = match &args.validation {
+            Some(folder) => validation_sets(folder, args.validate)?,
+            None => Vec::new(),
+        };
+        let config = &recipe.network;
+        println!(
+            "{}: {} weights, {:.1} million multiply-adds a position",
+            config.system,
+            config.parameters(),
+            config.multiply_adds() as f64 / 1e6
+        );
+        let options = Options {
+            run: args.run.clone(),
+            init: args.init.clone(),
+            split,
+            loaders: args.loaders.max(1),
+            every: args.every,
+            plain: args.plain,
+            backend: format!("{:?}", args.backend).to_lowercase(),
+            interrupted: on_interrupt()?,
+        };
+        let mixture = Arc::new(mixture);
+        let state = match args.backend {
+            BackendName::Flex => {
+                train::<Autodiff<burn_flex::Flex>>(&recipe, &options, mixture, &sets, &Default::default())?
+            }
+            BackendName::Ndarray => {
+                train::<Autodiff<burn_ndarray::NdArray<f32>>>(&recipe, &options, mixture, &sets, &Default::default())?
+            }
+            #[cfg(feature = "cuda")]
+            BackendName::Cuda => {
+                train::<Autodiff<burn::backend::Cuda>>(&recipe, &options, mixture, &sets, &Default::default())?
+            }
+            #[cfg(not(feature = "cuda"))]
+            BackendName::Cuda => return Err(check_cuda().err().unwrap_or_default().into()),
+        };
+        println!(
+            "step {}, {:.1} minutes of training; checkpoint in {}",
+            state.step,
+            state.seconds / 60.0,
+            checkpoint::find(&args.run).unwrap_or_default().display()
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! The measuring and labelling commands, run as a person would, on a handful of games and random weights.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use glance::board::Pool;
+use glance::network::{Config, Network, Precision, save};
+use glance_trainer::data::movetext;
+use glance_trainer::data::shard::{self, GameHead, GameResult, Kind};
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("glance-measuring-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(path.join("data")).expect("temporary folder");
+        let games = [
+            "1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 5. O-O Be7 6. Re1 b5 7. Bb3 d6 8. c3 O-O 1-0",
+            "1. d4 {[%eval 0.2]} d5 {[%eval 0.3]} 2. c4 e6 3. Nc3 Nf6 4. Bg5 Be7 5. e3 O-O 6. Nf3 Nbd7 7. Rc1 c6 0-1",
+        ];
+        let records: Vec<Vec<u8>> = games
+            .iter()
+            .zip([GameResult::White, GameResult::Black])
+            .map(|(text, result)| {
+                let head =
+                    GameHead { result, pool: Pool::Otb, white: Some(2650), black: Some(2510), time_control: None };
+                shard::encode_game(&head, &movetext::parse(text).expect("a game"))
+            })
+            .collect();
+        shard::write(&path.join("data/masters.games"), Kind::Games, &records).expect("written");
+        let config = Config::tiny();
+        let network = Network::<burn_flex::Flex>::new(&config, &Default::default());
+        let weights = save(&network, &config, Precision::Half).expect("saved");
+        std::fs::write(path.join("w.safetensors"), weights).expect("written");
+        Folder(path)
+    }
+
+    fn trainer(&self, arguments: &str) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_glance-trainer"))
+            .current_dir(&self.0)
+            .args(arguments.split_whitespace())
+            .output()
+            .expect("it starts")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_network_is_measured_in_every_way() {
+    let folder = Folder::new("all");
+    let puzzles = "PuzzleId,FEN,Moves,Rating,RatingDeviation\n\
+                   abc,rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1,e2e4 e7e5,1500,70\n";
+    std::fs::write(folder.0.join("puzzles.csv"), puzzles).expect("written");
+    let out = folder
+        .trainer("measure --weights w.safetensors --data data --count 300 --least 20 --puzzles puzzles.csv --out m");
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let told = text(&out.stdout);
+    for expected in
+        ["| masters | 300 |", "| masters | 2600 |", "| masters | 2500 |", "| all | 1 |", "| 1400 to 1599 | 1 |"]
+    {
+        assert!(told.contains(expected), "{expected} in\n{told}");
+    }
+    let read = |name: &str| std::fs::read_to_string(folder.0.join("m").join(name)).expect(name);
+    assert_eq!(read("measure.md"), told);
+    assert!(read("measure.html").matches("</svg>").count() == 4 && read("measure.csv").lines().count() == 4);
+    let json: serde_json::Value = serde_json::from_str(&read("measure.json")).expect("JSON");
+    let figures = &json["sources"][0]["figures"];
+    let of = |name: &str| figures[name].as_f64().expect(name);
+    // Random weights: about one legal move in thirty, and as much on legal moves as on any others.
+    assert!(of("top1") < 0.5 && of("top3") >= of("top1") && of("legal") < 0.3, "{figures}");
+    assert!((of("policy_loss") - 3.3).abs() < 0.7 && of("result_loss") > 0.6, "{figures}");
+    assert_eq!(of("results"), 300.0);
+}
+
+#[test]
+fn what_cannot_be_measured_is_said_in_one_line() {
+    let folder = Folder::new("bad");
+    std::fs::write(folder.0.join("bad.csv"), "PuzzleId,FEN\nx,y\n").expect("written");
+    for (arguments, expected) in [
+        ("measure --weights none.safetensors --data data", "none.safetensors"),
+        ("measure --weights w.safetensors --data nowhere", "nowhere"),
+        ("measure --weights w.safetensors --data data --count 50 --puzzles bad.csv", "bad.csv"),
+        ("measure --weights w.safetensors --data data --count 50 --engine /no/engine", "/no/engine"),
+        ("label data/masters.games --out labels --engine /no/engine", "/no/engine"),
+        ("label w.safetensors --out labels", "w.safetensors"),
+        ("train --recipe none.toml --data data --run r", "none.toml"),
+        ("export --run nowhere --out o", "nowhere"),
+        ("book nothing.games --out b", "nothing.games"),
+        ("prepare nothing.pgn --out p", "nothing.pgn"),
+    ] {
+        let out = folder.trainer(arguments);
+        let told = text(&out.stderr);
+        assert!(!out.status.success() && told.contains(expected) && told.lines().count() == 1, "{arguments}: {told}");
+        assert!(!told.contains("panicked"), "{told}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn labels_are_written_from_whites_side_and_go_on_where_they_stopped() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new("label");
+    // Always 17 centipawns for the player to move; while there is a file `stop`, it goes away after twelve questions.
+    let engine = "#!/bin/sh\nwhile read -r line; do case \"$line\" in\nuci) echo uciok;;\nisready) echo readyok;;\n\
+                  go*) echo >> asked; if [ -f stop ] && [ $(wc -l < asked) -gt 12 ]; then exit 1; fi\n\
+                  echo 'info depth 7 nodes 2100 score cp 17 pv e2e4 e7e5'; echo 'bestmove e2e4';;\nquit) exit;; esac; done\n";
+    let path = folder.0.join("engine.sh");
+    std::fs::write(&path, engine).expect("written");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    let command = |out: &str| {
+        format!("label data/masters.games --engine ./engine.sh --count 25 --part 10 --threads 1 --out {out}")
+    };
+
+    assert!(folder.trainer(&command("whole")).status.success());
+    std::fs::write(folder.0.join("stop"), "").expect("written");
+    std::fs::remove_file(folder.0.join("asked")).expect("removed");
+    let out = folder.trainer(&command("parts"));
+    assert!(!out.status.success() && text(&out.stderr).contains("engine.sh"), "{}", text(&out.stderr));
+    let parts = |name: &str| rows(&folder.0.join(name));
+    assert_eq!(parts("parts").len(), 10, "the first file is there, the second is not");
+    std::fs::remove_file(folder.0.join("stop")).expect("removed");
+    assert!(folder.trainer(&command("parts")).status.success());
+    assert_eq!(parts("parts"), parts("whole"));
+    let rows = parts("whole");
+    assert_eq!(rows.len(), 25);
+    assert!(rows.iter().all(|(fen, cp)| *cp == if fen.contains(" w ") { 17 } else { -17 }), "{rows:?}");
+    assert!(rows.iter().all(|(fen, _)| fen.split(' ').count() == 4));
+}
+
+fn rows(folder: &Path) -> Vec<(String, i16)> {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int16Type;
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path()).collect();
+    paths.retain(|p| p.extension().is_some_and(|e| e == "parquet"));
+    paths.sort();
+    let mut rows = Vec::new();
+    for path in paths {
+        let file = std::fs::File::open(path).expect("readable");
+        for batch in ParquetRecordBatchReaderBuilder::try_new(file).expect("Parquet").build().expect("Parquet") {
+            let batch = batch.expect("rows");
+            let fens = batch.column_by_name("fen").expect("fen").as_string::<i32>().clone();
+            let scores = batch.column_by_name("cp").expect("cp").as_primitive::<Int16Type>().clone();
+            rows.extend((0..batch.num_rows()).map(|i| (fens.value(i).to_owned(), scores.value(i))));
+        }
+    }
+    rows
+}
