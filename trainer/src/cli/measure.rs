@@ -14,8 +14,9 @@ use rand::seq::SliceRandom;
 
 use super::{Anyhow, cores};
 use crate::data::engine::{Engine, EngineOptions};
+use crate::data::mixture::{Mixture, Share};
 use crate::data::read::{Puzzle, puzzles};
-use crate::data::sample::{Augmentation, Mixture};
+use crate::data::sample::Augmentation;
 use crate::data::shard::{Kind, Shard};
 use crate::measure::figures::{Figures, by_rating, calibration};
 use crate::measure::puzzles::solve;
@@ -195,10 +196,9 @@ fn names(folder: &Path) -> Result<Vec<String>, Anyhow> {
 
 /// One set for each shard of the folder, as it is: nothing forgotten.
 pub(super) fn validation_sets(folder: &Path, count: usize) -> Result<Vec<ValidationSet>, Anyhow> {
-    let as_it_is = Augmentation { forget_conditions: 0.0, forget_history: 0.0, ..Default::default() };
     let mixtures = names(folder)?
         .into_iter()
-        .map(|name| Ok((name.clone(), Mixture::open(folder, &[(name, 1.0)], as_it_is.clone())?)))
+        .map(|name| Ok((name.clone(), Mixture::open(folder, &[Share::new(&name, 1.0)], Augmentation::none())?)))
         .collect::<Result<Vec<_>, Anyhow>>()?;
     Ok(sets(&mixtures, count))
 }

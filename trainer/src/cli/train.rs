@@ -8,7 +8,7 @@ use burn::backend::Autodiff;
 use super::measure::validation_sets;
 use super::{Anyhow, on_interrupt};
 use crate::backend::{BackendName, check_cuda};
-use crate::data::sample::Mixture;
+use crate::data::mixture::Mixture;
 use crate::train::checkpoint;
 use crate::train::recipe::{Budget, Recipe};
 use crate::train::run::{Options, train};

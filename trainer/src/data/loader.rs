@@ -6,42 +6,57 @@ use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, bounded};
 
-use super::sample::{Mixture, Sample};
+use super::mixture::Mixture;
+use super::sample::Sample;
 
-/// Batches `first..`, in order, made by threads that keep a few ahead.
+/// Batches `first..`, in order, made by threads that keep some pools ahead.
 pub struct Loader {
-    batches: Receiver<(u64, Vec<Sample>)>,
-    waiting: BTreeMap<u64, Vec<Sample>>,
+    pools: Receiver<(u64, Vec<Sample>)>,
+    early: BTreeMap<u64, Vec<Sample>>,
+    /// Number of the pool that comes next.
     next: u64,
+    /// What is left of the pool at hand.
+    rest: std::vec::IntoIter<Sample>,
+    /// Samples of the next pool that were used already.
+    skip: usize,
+    size: usize,
     _threads: Vec<JoinHandle<()>>,
 }
 
 impl Loader {
     /// Starts `threads` threads. They end when the loader is dropped.
     pub fn new(mixture: Arc<Mixture>, seed: u64, size: usize, first: u64, threads: usize) -> Loader {
-        let (send, batches) = bounded(threads * 2 + 2);
+        let each = Mixture::batches_in_pool(size);
+        let next = first / each;
+        let (send, pools) = bounded(threads);
         let _threads = (0..threads as u64)
             .map(|thread| {
                 let (mixture, send) = (mixture.clone(), send.clone());
                 std::thread::spawn(move || {
-                    let mut number = first + thread;
-                    while send.send((number, mixture.batch(seed, number, size))).is_ok() {
+                    let mut number = next + thread;
+                    while send.send((number, mixture.pool(seed, number, size))).is_ok() {
                         number += threads as u64;
                     }
                 })
             })
             .collect();
-        Loader { batches, waiting: BTreeMap::new(), next: first, _threads }
+        let (early, rest) = (BTreeMap::new(), Vec::new().into_iter());
+        Loader { pools, early, next, rest, skip: (first % each) as usize * size, size, _threads }
     }
 
     /// The next batch.
     pub fn next_batch(&mut self) -> Option<Vec<Sample>> {
-        while !self.waiting.contains_key(&self.next) {
-            let (number, batch) = self.batches.recv().ok()?;
-            self.waiting.insert(number, batch);
+        if self.rest.len() == 0 {
+            while !self.early.contains_key(&self.next) {
+                let (number, pool) = self.pools.recv().ok()?;
+                self.early.insert(number, pool);
+            }
+            let mut pool = self.early.remove(&self.next)?;
+            self.next += 1;
+            pool.drain(..std::mem::take(&mut self.skip).min(pool.len()));
+            self.rest = pool.into_iter();
         }
-        let batch = self.waiting.remove(&self.next);
-        self.next += 1;
-        batch
+        let batch: Vec<Sample> = self.rest.by_ref().take(self.size).collect();
+        (!batch.is_empty()).then_some(batch)
     }
 }

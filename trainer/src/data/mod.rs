@@ -1,4 +1,4 @@
-//! From games and evaluations to batches: `prepare` writes shards, `sample` draws positions from them.
+//! From games and evaluations to batches: `prepare` writes shards, `mixture` draws positions from them.
 
 pub mod book;
 pub mod convert;
@@ -6,6 +6,7 @@ pub mod engine;
 pub mod label;
 pub mod loader;
 pub mod manifest;
+pub mod mixture;
 pub mod movetext;
 pub mod packed;
 pub mod prepare;

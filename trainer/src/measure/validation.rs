@@ -6,7 +6,8 @@ use glance::evaluate::Wdl;
 use glance::network::{Input, Kernels, Network};
 
 use super::figures::{Looked, OfMove, OfResult};
-use crate::data::sample::{Mixture, Sample};
+use crate::data::mixture::Mixture;
+use crate::data::sample::Sample;
 
 /// A fixed set of positions for validation, with the name of its source.
 pub struct ValidationSet {
@@ -20,7 +21,7 @@ pub struct ValidationSet {
 pub fn sets(mixtures: &[(String, Mixture)], count: usize) -> Vec<ValidationSet> {
     mixtures
         .iter()
-        .map(|(name, mixture)| ValidationSet { name: name.clone(), samples: mixture.batch(0x6715, 0, count) })
+        .map(|(name, mixture)| ValidationSet { name: name.clone(), samples: mixture.set(0x6715, count) })
         .collect()
 }
 

@@ -10,7 +10,7 @@ use super::checkpoint::State;
 use super::log::{Validation, read};
 use super::recipe::Recipe;
 use super::run::TrainError;
-use crate::data::sample::Mixture;
+use crate::data::mixture::Mixture;
 use crate::data::shard::Kind;
 
 /// Everything worth knowing about a run.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::optimizer::OptimizerConfig;
 use super::schedule::Schedule;
+use crate::data::mixture::Share;
 use crate::data::sample::Augmentation;
 
 /// A network and how it is trained.
@@ -65,7 +66,8 @@ pub struct Training {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Data {
-    /// Share of each source: the beginning of its shards' names.
+    /// Share of each source, which is the beginning of its shards' names: a number, or `{ share, balance }`, where `balance`
+    /// (0 to 1) says how far games are [balanced by rating](Share).
     pub mixture: toml::Table,
     /// What is forgotten on purpose.
     #[serde(default)]
@@ -143,17 +145,29 @@ impl Recipe {
         range(t.schedule.is_sound(), "training.schedule.steps", format!("{:?}", t.schedule), allowed)?;
         range((0.0..1.0).contains(&t.ema), "training.ema", t.ema.to_string(), "0 up to 1 is allowed")?;
         range(t.clip > 0.0, "training.clip", t.clip.to_string(), "more than 0 is allowed")?;
-        for (name, share) in &self.data.mixture {
-            let share_of = share.as_float().or(share.as_integer().map(|i| i as f64));
-            let ok = share_of.is_some_and(|s| s >= 0.0 && s.is_finite());
-            range(ok, &format!("data.mixture.{name}"), share.to_string(), "a number, 0 or more, is allowed")?;
+        for (name, value) in &self.data.mixture {
+            let allowed = "a number, or { share = a number, balance = 0 to 1 }, is allowed";
+            range(share(name, value).is_some(), &format!("data.mixture.{name}"), value.to_string(), allowed)?;
         }
         Ok(())
     }
 
-    /// The mixture as pairs.
-    pub fn mixture(&self) -> Vec<(String, f64)> {
-        let number = |v: &toml::Value| v.as_float().or(v.as_integer().map(|i| i as f64)).unwrap_or(0.0);
-        self.data.mixture.iter().map(|(name, v)| (name.clone(), number(v))).filter(|(_, w)| *w > 0.0).collect()
+    /// The shares of the mixture; what has none is left out.
+    pub fn mixture(&self) -> Vec<Share> {
+        let shares = self.data.mixture.iter().filter_map(|(name, value)| share(name, value));
+        shares.filter(|s| s.weight > 0.0).collect()
     }
+}
+
+/// `0.2`, or `{ share = 0.2, balance = 0.5 }`.
+fn share(prefix: &str, value: &toml::Value) -> Option<Share> {
+    let number = |v: &toml::Value| v.as_float().or(v.as_integer().map(|i| i as f64)).filter(|x| x.is_finite());
+    let (weight, balance) = match value {
+        toml::Value::Table(table) => {
+            table.keys().all(|k| k == "share" || k == "balance").then_some(())?;
+            (number(table.get("share")?)?, table.get("balance").map_or(Some(0.0), number)?)
+        }
+        plain => (number(plain)?, 0.0),
+    };
+    (weight >= 0.0 && (0.0..=1.0).contains(&balance)).then_some(Share { prefix: prefix.to_owned(), weight, balance })
 }

@@ -20,7 +20,7 @@ use super::recipe::{Budget, Recipe};
 use super::step::{Split, StepLoss, gradients};
 use super::{clip, ema};
 use crate::data::loader::Loader;
-use crate::data::sample::Mixture;
+use crate::data::mixture::Mixture;
 use crate::measure::figures::Figures;
 use crate::measure::validation::{ValidationSet, look};
 
