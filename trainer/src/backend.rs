@@ -12,35 +12,44 @@ pub enum BackendName {
 }
 
 impl BackendName {
-    /// The split of a batch that suits it: a CPU works in pieces that fit its cache, on all cores; a GPU takes the batch whole.
-    pub fn split(self, batch: usize) -> crate::train::step::Split {
+    /// The split of a batch that suits it: a CPU works in pieces that fit its cache, on all cores; each GPU takes its part of
+    /// the batch whole.
+    pub fn split(self, batch: usize, devices: usize) -> crate::train::step::Split {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         match self {
-            BackendName::Cuda => crate::train::step::Split { workers: 1, micro: batch },
+            BackendName::Cuda => {
+                let workers = devices.max(1);
+                crate::train::step::Split { workers, micro: batch.div_ceil(workers) }
+            }
             _ => crate::train::step::Split { workers: cores, micro: 32 },
         }
     }
 }
 
 /// Says in one line what is missing for CUDA, if anything is: without this, Burn's own start panics.
+///
+/// # Errors
+/// When this program was built without CUDA, or the driver or the compiler of kernels is not on this machine.
 pub fn check_cuda() -> Result<(), String> {
-    if !cfg!(feature = "cuda") {
-        return Err("backend cuda: this program was built without it; build with `--features cuda`".into());
-    }
-    let found = ["libcuda.so.1", "libcuda.so"].iter().any(|name| {
-        let folders = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
-        let usual = [
-            "/usr/lib",
-            "/usr/lib64",
-            "/usr/lib/x86_64-linux-gnu",
-            "/usr/local/nvidia/lib64",
-            "/usr/local/cuda/compat",
-        ];
-        folders.split(':').filter(|f| !f.is_empty()).chain(usual).any(|f| std::path::Path::new(f).join(name).exists())
-    });
-    if found {
+    #[cfg(not(feature = "cuda"))]
+    return Err("backend cuda: this program was built without it; build with `--features cuda`".into());
+    #[cfg(feature = "cuda")]
+    {
+        if !loads(&["libcuda.so.1", "libcuda.so", "nvcuda.dll"]) {
+            return Err("backend cuda: no NVIDIA driver (libcuda.so) on this machine; use --backend flex".into());
+        }
+        if !loads(&["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "nvrtc.dll"]) {
+            return Err("backend cuda: no CUDA run-time compiler (libnvrtc.so) on this machine; install it (package \
+                        cuda-nvrtc, or `pip install nvidia-cuda-nvrtc-cu12`) and put its folder into LD_LIBRARY_PATH"
+                .into());
+        }
         Ok(())
-    } else {
-        Err("backend cuda: no NVIDIA driver (libcuda.so) on this machine; use --backend flex".into())
     }
+}
+
+/// Whether one of these libraries can be loaded.
+#[cfg(feature = "cuda")]
+fn loads(names: &[&str]) -> bool {
+    // SAFETY: loading runs the initialisers of NVIDIA's own libraries, which Burn is about to run anyway.
+    names.iter().any(|name| unsafe { libloading::Library::new(name) }.is_ok())
 }

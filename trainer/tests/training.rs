@@ -107,7 +107,7 @@ fn run_of(recipe: &Recipe, folder: &Path, name: &str, interrupted: Arc<AtomicBoo
         backend: "flex".into(),
         interrupted,
     };
-    train::<B>(recipe, &options, Arc::new(mixture), &[], &Default::default())
+    train::<B>(recipe, &options, Arc::new(mixture), &[], &[Default::default()])
 }
 
 fn last_loss(run: &Path) -> f64 {

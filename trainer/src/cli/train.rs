@@ -40,6 +40,9 @@ pub(super) struct Train {
     /// Steps to train for, instead of the recipe's budget
     #[arg(long, conflicts_with = "minutes")]
     steps: Option<u64>,
+    /// GPUs to train on, by their numbers: every batch is split over them
+    #[arg(long, value_delimiter = ',', value_name = "N,…", default_value = "0")]
+    devices: Vec<usize>,
     /// Threads that train (CPU)
     #[arg(long)]
     workers: Option<usize>,
@@ -74,7 +77,7 @@ impl Train {
         if args.backend == BackendName::Cuda {
             check_cuda()?;
         }
-        let usual = args.backend.split(recipe.training.batch);
+        let usual = args.backend.split(recipe.training.batch, args.devices.len());
         let split = Split {
             workers: args.workers.unwrap_or(usual.workers).max(1),
             micro: args.micro.unwrap_or(usual.micro).max(1),
@@ -107,14 +110,15 @@ impl Train {
         let mixture = Arc::new(mixture);
         let state = match args.backend {
             BackendName::Flex => {
-                train::<Autodiff<burn_flex::Flex>>(&recipe, &options, mixture, &sets, &Default::default())?
+                train::<Autodiff<burn_flex::Flex>>(&recipe, &options, mixture, &sets, &[Default::default()])?
             }
             BackendName::Ndarray => {
-                train::<Autodiff<burn_ndarray::NdArray<f32>>>(&recipe, &options, mixture, &sets, &Default::default())?
+                train::<Autodiff<burn_ndarray::NdArray<f32>>>(&recipe, &options, mixture, &sets, &[Default::default()])?
             }
             #[cfg(feature = "cuda")]
             BackendName::Cuda => {
-                train::<Autodiff<burn::backend::Cuda>>(&recipe, &options, mixture, &sets, &Default::default())?
+                let devices: Vec<_> = args.devices.iter().map(|&n| burn::backend::cuda::CudaDevice::new(n)).collect();
+                train::<Autodiff<burn::backend::Cuda>>(&recipe, &options, mixture, &sets, &devices)?
             }
             #[cfg(not(feature = "cuda"))]
             BackendName::Cuda => return Err(check_cuda().err().unwrap_or_default().into()),

@@ -66,6 +66,9 @@ pub enum TrainError {
         /// What it said.
         error: std::io::Error,
     },
+    /// Nothing to compute on.
+    #[error("no device to train on")]
+    NoDevice,
     /// The run's own record of itself cannot be written.
     #[error("{path}: {reason}")]
     Log {
@@ -95,7 +98,7 @@ pub enum TrainError {
 const LOOK: u64 = 20;
 
 /// Trains until the budget is spent or the run is interrupted; continues from the run's checkpoint where there
-/// is one.
+/// is one. The weights are kept on the first device; every batch is split over all of them.
 ///
 /// # Errors
 /// When files fail or the loss is lost.
@@ -104,12 +107,13 @@ pub fn train<B>(
     options: &Options,
     mixture: Arc<Mixture>,
     validation: &[ValidationSet],
-    device: &B::Device,
+    devices: &[B::Device],
 ) -> Result<State, TrainError>
 where
     B: AutodiffBackend + Kernels,
     B::InnerBackend: Kernels,
 {
+    let device = devices.first().ok_or(TrainError::NoDevice)?;
     fs::create_dir_all(&options.run).map_err(|error| TrainError::Io { path: options.run.clone(), error })?;
     B::seed(device, recipe.training.seed);
     let t = &recipe.training;
@@ -126,6 +130,16 @@ where
         (network, average, optimizer) = checkpoint::load(&folder, network, optimizer, device)?;
     }
 
+    if state.step == 0 {
+        // What would fail hours later is to fail now: a step's arithmetic, and the writing of a checkpoint.
+        let few = mixture.set(t.seed, t.batch.min(64));
+        let (_, loss) = gradients(&network, &few, options.split, t.value_weight, devices);
+        let (policy, value) = loss.read();
+        if !(policy + value).is_finite() {
+            return Err(TrainError::NotANumber { from: 0, to: 0, seed: t.seed });
+        }
+        checkpoint::save::<B>(&options.run, &network, &average, &optimizer, &state)?;
+    }
     let mut loader = Loader::new(mixture.clone(), t.seed, t.batch, state.step, options.loaders);
     let bar = progress_bar(options.plain);
     let log = Log::open(&options.run, state.step)?;
@@ -141,7 +155,7 @@ where
     while progress(&state) < 1.0 && !options.interrupted.load(Ordering::Relaxed) {
         let Some(samples) = loader.next_batch() else { break };
         let rate = t.schedule.rate(t.learning_rate, t.warmup, progress(&state));
-        let (mut grads, loss) = gradients(&network, &samples, options.split, t.value_weight, device);
+        let (mut grads, loss) = gradients(&network, &samples, options.split, t.value_weight, devices);
         let length = clip::clip(&network, &mut grads, t.clip);
         network = optimizer.step(rate, network, grads);
         average = ema::update(average, &network.valid(), t.ema, state.step);

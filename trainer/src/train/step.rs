@@ -66,13 +66,14 @@ pub struct Split {
     pub micro: usize,
 }
 
-/// Gradients of the mean loss over a batch.
+/// Gradients of the mean loss over a batch, on the network's device, which is the first. Each worker computes on one of the
+/// devices: a copy of the weights goes there, the gradient of its part comes back.
 pub fn gradients<B>(
     network: &Network<B>,
     samples: &[Sample],
     split: Split,
     value_weight: f64,
-    device: &B::Device,
+    devices: &[B::Device],
 ) -> (GradientsParams, StepLoss<B::InnerBackend>)
 where
     B: AutodiffBackend + Kernels,
@@ -80,7 +81,8 @@ where
 {
     let moves = samples.iter().filter(|s| s.policy).count().max(1) as f64;
     let outcomes = samples.iter().filter(|s| s.wdl.is_some()).count().max(1) as f64;
-    let part = |samples: &[Sample]| {
+    let part = |worker: usize, samples: &[Sample]| {
+        let device = &devices[worker % devices.len()];
         // A copy of its own: its gradients' graph is not tied to the other threads'.
         let network = network.clone().fork(device);
         let mut sum = GradientsAccumulator::new();
@@ -94,20 +96,26 @@ where
             let grads = GradientsParams::from_grads(total.backward(), &network);
             sum.accumulate(&network, grads);
         }
-        (sum.grads(), loss)
+        if *device == devices[0] {
+            return (sum.grads(), loss);
+        }
+        let StepLoss { policy, value } = loss;
+        let loss = StepLoss { policy: policy.to_device(&devices[0]), value: value.to_device(&devices[0]) };
+        (sum.grads().to_device::<B, _>(&devices[0], &network), loss)
     };
     let share = samples.len().div_ceil(split.workers.max(1)).max(1);
     let parts: Vec<(GradientsParams, StepLoss<B::InnerBackend>)> = if split.workers <= 1 {
-        vec![part(samples)]
+        vec![part(0, samples)]
     } else {
         std::thread::scope(|scope| {
             let part = &part;
-            let handles: Vec<_> = samples.chunks(share).map(|s| scope.spawn(move || part(s))).collect();
+            let handles: Vec<_> =
+                samples.chunks(share).enumerate().map(|(i, s)| scope.spawn(move || part(i, s))).collect();
             handles.into_iter().map(|h| h.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         })
     };
     let mut sum = GradientsAccumulator::new();
-    let mut loss = StepLoss::zero(device);
+    let mut loss = StepLoss::zero(&devices[0]);
     for (grads, part) in parts {
         sum.accumulate(network, grads);
         loss = loss.plus(part);
