@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`uci`], [`cli`] | speak with GUIs and people |
 //! | [`play`] | chooses a move: mate in one, book, tablebases, search; the clock |
-//! | [`search`] | policy, lookahead, value: all behind one trait |
+//! | [`search`] | policy, lookahead, value, tree: all behind one trait |
 //! | [`evaluate`] | positions in, evaluations out: one trait, with the network, a cache and a script behind it |
 //! | [`network`] | Burn modules generic over the backend; config, loading, saving |
 //! | [`board`] | next to shakmaty: history, the 1,968-move vocabulary, features |

@@ -56,7 +56,7 @@ def main():
     random.seed(6)
     engine = chess.engine.SimpleEngine.popen_uci(args.engine, timeout=60)
     engine.configure({"UCI_ShowWDL": True})
-    for search in ["policy", "lookahead", "value"]:
+    for search in ["policy", "lookahead", "value", "tree"]:
         score = 0
         for i in range(args.games):
             limit = chess.engine.Limit(time=0.02)
@@ -71,7 +71,7 @@ def main():
     score = 0
     for i in range(args.games):
         clock = chess.engine.Limit(white_clock=1, black_clock=1, white_inc=0.05, black_inc=0.05)
-        score += play(engine, other, i % 2 == 0, {"Search": "value"}, clock)
+        score += play(engine, other, i % 2 == 0, {"Search": "tree"}, clock)
     print(f"against stockfish at UCI_Elo 1350: {score} of {args.games}")
     other.quit()
     engine.quit()

@@ -66,7 +66,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("engine")
     parser.add_argument("puzzles")
-    parser.add_argument("--search", nargs="+", default=["policy", "lookahead", "value"])
+    parser.add_argument("--search", nargs="+", default=["policy", "lookahead", "value", "tree"])
     parser.add_argument("--limit", default="depth 1")
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")

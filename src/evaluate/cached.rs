@@ -72,6 +72,10 @@ impl<E: Evaluator> Evaluator for Cached<E> {
         Ok(found.into_iter().flatten().map(|e| (*e).clone()).collect())
     }
 
+    fn batch(&self) -> usize {
+        self.inner.batch()
+    }
+
     fn hashfull(&self) -> u32 {
         (self.table().bytes as u64 * 1000 / self.limit.max(1) as u64).min(1000) as u32
     }

@@ -91,6 +91,11 @@ pub trait Evaluator: Send + Sync {
         one.ok().and_then(|mut e| e.pop()).unwrap_or_else(|| Evaluation::unknown(game.position()))
     }
 
+    /// Positions that are best given at once.
+    fn batch(&self) -> usize {
+        1
+    }
+
     /// How full the cache is, in thousandths; 0 without one.
     fn hashfull(&self) -> u32 {
         0
@@ -103,6 +108,10 @@ pub trait Evaluator: Send + Sync {
 impl<E: Evaluator + ?Sized> Evaluator for Box<E> {
     fn evaluate(&self, batch: &[Query], stop: &Stop) -> Result<Vec<Evaluation>, Stopped> {
         (**self).evaluate(batch, stop)
+    }
+
+    fn batch(&self) -> usize {
+        (**self).batch()
     }
 
     fn hashfull(&self) -> u32 {

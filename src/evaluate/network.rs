@@ -121,6 +121,11 @@ impl<B: Kernels> NetworkEvaluator<B> {
 }
 
 impl<B: Kernels> Evaluator for NetworkEvaluator<B> {
+    /// One thread gains little from more at once; several share what they are given.
+    fn batch(&self) -> usize {
+        if self.threads == 1 { 1 } else { 2 * self.threads }
+    }
+
     fn evaluate(&self, batch: &[Query], stop: &Stop) -> Result<Vec<Evaluation>, Stopped> {
         let first = batch.len() == 1;
         if self.threads == 1 || first {

@@ -81,6 +81,13 @@ impl Stop {
         state.set || (!state.held && state.deadline.is_some_and(|d| Instant::now() >= d))
     }
 
+    /// The time left until the answer is wanted, where there is a deadline that counts already.
+    pub fn remaining(&self) -> Option<Duration> {
+        let state = self.state();
+        let deadline = state.deadline.filter(|_| !state.held)?;
+        Some(deadline.saturating_duration_since(Instant::now()))
+    }
+
     /// Whether the answer has to wait for a command.
     pub fn is_held(&self) -> bool {
         self.state().held

@@ -30,6 +30,10 @@ const HORIZON: i64 = 30;
 /// little that no plan can save.
 const MORE: i64 = 40;
 const SCARCE: i64 = 10_000;
+/// Milliseconds that a move costs beyond its plan on a busy machine: without an increment, they are kept for every move
+/// to come, of which there may be more than the horizon.
+const LAG: i64 = 5;
+const LAST: i64 = 100;
 
 impl Clock {
     /// The time for this move. `overhead`: milliseconds that are lost on the way.
@@ -50,7 +54,8 @@ impl Clock {
         let scarce = if self.increment > 0 { 0 } else { MORE * (SCARCE - safe).clamp(0, SCARCE) / SCARCE };
         let horizon = HORIZON + scarce;
         let moves = self.moves_to_go.map_or(horizon, |n| i64::from(n).clamp(1, horizon));
-        let share = safe / moves + self.increment.clamp(0, 1 << 40) * 3 / 4;
+        let lag = if self.increment > 0 { 0 } else { LAG * self.moves_to_go.map_or(LAST, |_| moves) };
+        let share = (safe - lag).max(0) / moves + self.increment.clamp(0, 1 << 40) * 3 / 4;
         // The last move before the control may take nearly all; any other no more than half.
         let most = if moves == 1 { safe * 9 / 10 } else { safe / 2 };
         Pace::Until(millis(share.min(most).saturating_sub(overhead.min(share / 2))))

@@ -203,8 +203,15 @@ impl Engine {
         let conditions = self.conditions(game.position().turn(), go);
         let settings = &self.settings;
         let evaluator = ready(&mut self.evaluator, settings)?;
-        let task =
-            Task { game, conditions: &conditions, limits: &go.limits, lines: settings.multi_pv, stop, evaluator };
+        let task = Task {
+            game,
+            conditions: &conditions,
+            limits: &go.limits,
+            lines: settings.multi_pv,
+            stop,
+            evaluator,
+            memory: settings.hash << 19,
+        };
         let allowed = task.moves();
         let mut limits = go.limits.clone();
         if allowed.is_empty() {

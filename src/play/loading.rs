@@ -41,12 +41,12 @@ pub enum EngineError {
     Tablebases(String),
 }
 
-/// Loads the network that the settings ask for, with its cache.
+/// Loads the network that the settings ask for, with its cache, which has half of `Hash`; the search has the other half.
 pub(super) fn load_evaluator(settings: &Settings) -> Result<Box<dyn Evaluator>, EngineError> {
     let build = |bytes: &[u8], path: String| {
         let inner =
             open(bytes, settings.backend, settings.threads).map_err(|error| EngineError::Weights { path, error })?;
-        let cached: Box<dyn Evaluator> = Box::new(Cached::new(inner, settings.hash << 20));
+        let cached: Box<dyn Evaluator> = Box::new(Cached::new(inner, settings.hash << 19));
         Ok(cached)
     };
     match &settings.weights_file {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::evaluate::BackendName;
-use crate::search::{Guards, Lookahead, Policy, Search, Value};
+use crate::search::{Guards, Lookahead, Policy, Search, Tree, Value};
 
 /// Which search chooses the move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,20 +15,26 @@ pub enum SearchName {
     Policy,
     /// MicroChess's pipeline.
     Lookahead,
-    /// By the values of successors: with the shipped network the best of the three against Stockfish.
-    #[default]
+    /// By the values of successors.
     Value,
+    /// A tree of many glances: by far the strongest.
+    #[default]
+    Tree,
 }
 
 /// A search that does not exist.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("search '{0}': one of policy, lookahead, value is allowed")]
+#[error("search '{0}': one of {names} is allowed", names = SearchName::ALL.map(|(name, _)| name).join(", "))]
 pub struct UnknownSearch(pub String);
 
 impl SearchName {
     /// All, by name.
-    pub const ALL: [(&'static str, SearchName); 3] =
-        [("policy", SearchName::Policy), ("lookahead", SearchName::Lookahead), ("value", SearchName::Value)];
+    pub const ALL: [(&'static str, SearchName); 4] = [
+        ("policy", SearchName::Policy),
+        ("lookahead", SearchName::Lookahead),
+        ("value", SearchName::Value),
+        ("tree", SearchName::Tree),
+    ];
 
     /// The search itself.
     pub fn search(self, guards: Guards) -> Box<dyn Search> {
@@ -36,6 +42,7 @@ impl SearchName {
             SearchName::Policy => Box::new(Policy),
             SearchName::Lookahead => Box::new(Lookahead { guards }),
             SearchName::Value => Box::new(Value::default()),
+            SearchName::Tree => Box::new(Tree::default()),
         }
     }
 }

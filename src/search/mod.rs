@@ -1,14 +1,17 @@
-//! How a network's glances become a move: by policy alone, with a look ahead, or by the values of successors.
+//! How a network's glances become a move: by policy alone, with a look ahead, by the values of
+//! successors, or by a tree of many glances.
 //!
 //! All searches stand behind one trait, take any [`Evaluator`](crate::evaluate::Evaluator), and end within one small
 //! piece of a batch of the stop signal.
 
+mod ends;
 mod lookahead;
 mod mate;
 mod material;
 mod policy;
 mod report;
 mod task;
+mod tree;
 mod value;
 
 pub use lookahead::{Guards, Lookahead};
@@ -16,4 +19,5 @@ pub use mate::{find_mate, mating_move};
 pub use policy::Policy;
 pub use report::{Line, Report, Score};
 pub use task::{Answer, Limits, Search, Task};
+pub use tree::Tree;
 pub use value::Value;

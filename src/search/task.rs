@@ -18,6 +18,9 @@ pub struct Limits {
     /// Whether there is time to deepen: without a clock, a limit or a command to end it, a search ends at its
     /// natural depth.
     pub deepen: bool,
+    /// Whether time that is not used now is there later: with a clock, a search ends when its move is settled. What is given
+    /// for this move alone (`movetime`, `nodes`) is used.
+    pub save: bool,
 }
 
 /// One move to be found.
@@ -35,6 +38,8 @@ pub struct Task<'a> {
     pub stop: &'a Stop,
     /// Who evaluates.
     pub evaluator: &'a dyn Evaluator,
+    /// Bytes that the search itself may fill.
+    pub memory: usize,
 }
 
 impl Task<'_> {

@@ -7,9 +7,10 @@
 
 use shakmaty::Move;
 
+use super::ends::{ended, judged};
 use super::report::{Line, Report, Score};
 use super::task::{Answer, Search, Task};
-use crate::board::{Game, Repetitions, Terminal};
+use crate::board::Game;
 use crate::evaluate::{Evaluation, Query, Stopped, Wdl};
 
 /// Deepest that the search goes.
@@ -42,23 +43,6 @@ struct Node {
     /// The end of the game, if the move ends it.
     end: Option<Score>,
     evaluation: Option<Evaluation>,
-}
-
-/// The score of a game that is over, for the player to move.
-fn ended(game: &Game) -> Option<Score> {
-    game.terminal().map(|end| match end {
-        Terminal::Checkmate => Score::Mate(0),
-        _ => Score::Expected(Wdl::DRAW),
-    })
-}
-
-/// What the network says, and half a draw where the position came up before: whoever wants to may repeat again.
-fn judged(game: &Game, wdl: Wdl) -> Score {
-    let half = |x: f32| x * 0.5;
-    Score::Expected(match game.repetitions() {
-        Repetitions::None => wdl,
-        _ => Wdl { win: half(wdl.win), draw: half(wdl.draw) + 0.5, loss: half(wdl.loss) },
-    })
 }
 
 struct Run<'a> {
@@ -122,7 +106,7 @@ impl Run<'_> {
         let evaluations = self.task.evaluator.evaluate(&queries, self.task.stop)?;
         self.nodes += evaluations.len() as u64;
         for (node, evaluation) in open.into_iter().zip(evaluations) {
-            node.score = judged(&node.after, evaluation.wdl).before_move();
+            node.score = Score::Expected(judged(&node.after, evaluation.wdl)).before_move();
             node.evaluation = Some(evaluation);
         }
         Ok(())
@@ -245,6 +229,7 @@ mod tests {
             lines,
             stop: &Stop::new(false, None),
             evaluator: &Scripted::default(),
+            memory: 1 << 20,
         };
         Value::default().search(&task, &mut |_| {})
     }

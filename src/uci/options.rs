@@ -89,7 +89,11 @@ const ABOUT: &str = "Glance: a chess engine that plays at a glance. One look of 
 /// The table. The order is the one that `uci` prints.
 pub static OPTIONS: &[Declaration] = &[
     Declaration { name: "Threads", help: "Threads that evaluate positions", kind: spin!(1, 256, threads) },
-    Declaration { name: "Hash", help: "Megabytes of evaluations that are remembered", kind: spin!(1, 65_536, hash) },
+    Declaration {
+        name: "Hash",
+        help: "Megabytes of evaluations remembered and of positions searched, half each",
+        kind: spin!(1, 65_536, hash),
+    },
     Declaration { name: "Clear Hash", help: "Forget them", kind: Kind::Button },
     Declaration {
         name: "Ponder",
@@ -156,7 +160,7 @@ pub static OPTIONS: &[Declaration] = &[
     },
     Declaration {
         name: "Search",
-        help: "How the move is chosen: by one glance, by MicroChess's lookahead, by the values of what follows",
+        help: "How the move is chosen: by one glance, by MicroChess's lookahead, by the values of what follows, by a tree of glances",
         kind: Kind::Combo(
             || SearchName::ALL.iter().map(|&(n, _)| n).collect(),
             |s| SearchName::ALL.iter().find(|&&(_, b)| b == s.search).map_or("", |&(n, _)| n),
@@ -306,7 +310,7 @@ mod tests {
             ("Hash", Some("many"), "'many'"),
             ("Hash", None, "1 to 65536"),
             ("Ponder", Some("maybe"), "true or false"),
-            ("Search", Some("tea leaves"), "policy, lookahead, value"),
+            ("Search", Some("tea leaves"), "policy, lookahead, value, tree"),
             ("UCI_Elo", Some("100"), "800 to 2800"),
             ("UCI_EngineAbout", Some("x"), "cannot be set"),
             ("No Such Option", Some("1"), "no such option"),

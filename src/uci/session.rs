@@ -178,6 +178,7 @@ impl Session {
             }
         }
         let white = self.game.position().turn() == Color::White;
+        limits.save = words.movetime.is_none() && words.nodes.is_none() && words.clock(white).left.is_some();
         let time = match words.clock(white).pace(self.settings.move_overhead) {
             Pace::Unlimited => None,
             Pace::Until(time) => Some(time),
