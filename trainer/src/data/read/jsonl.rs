@@ -1,17 +1,18 @@
 //! Evaluations as JSON lines: Lichess's export (`{"fen", "evals": [{"depth", "knodes", "pvs": [{"cp" | "mate",
 //! "line"}]}]}`), or one object with the columns of the Parquet files.
 
-use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::builder::{Int32Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::ArrowError;
 use serde::Deserialize;
 
-use super::{Progress, ReadError, Rows, bytes, columns};
+use super::rows::{Batches, Source};
+use super::{Progress, ReadError, Stream, bytes, columns};
 
-const BATCH: usize = 4096;
 /// Longest line: Lichess's have some kilobytes.
 const LONGEST: u64 = 1 << 20;
 
@@ -70,68 +71,47 @@ impl Row {
 }
 
 struct Lines {
-    path: PathBuf,
     reader: BufReader<Box<dyn Read + Send>>,
-    row: u64,
-    skip: u64,
-    ended: bool,
-    error: Option<ReadError>,
+    buffer: Vec<u8>,
 }
 
 /// Lines from number `skip` on.
-pub(super) fn read(
-    path: &Path,
-    skip: u64,
-    progress: Progress,
-) -> Result<impl Iterator<Item = Result<Rows, ReadError>> + Send + use<>, ReadError> {
+pub(super) fn read(path: &Path, skip: u64, progress: Progress) -> Result<Stream, ReadError> {
     let reader = BufReader::with_capacity(1 << 16, bytes::open(path, progress)?);
-    Ok(Lines { path: path.to_owned(), reader, row: 0, skip, ended: false, error: None })
+    Ok(Box::new(Batches::new(Lines { reader, buffer: Vec::new() }, path, skip)))
 }
 
-impl Lines {
-    /// The next line with its end, or its first [`LONGEST`] bytes; empty at the end of the file.
-    fn line(&mut self, buffer: &mut Vec<u8>) -> std::io::Result<bool> {
-        buffer.clear();
-        (&mut self.reader).take(LONGEST).read_until(b'\n', buffer)?;
-        let whole = buffer.last() == Some(&b'\n') || (buffer.len() as u64) < LONGEST;
-        if !whole {
-            self.reader.skip_until(b'\n')?;
+impl Source for Lines {
+    type Row = Row;
+    const UNIT: &'static str = "line";
+
+    fn next(&mut self) -> io::Result<Option<Row>> {
+        self.buffer.clear();
+        (&mut self.reader).take(LONGEST).read_until(b'\n', &mut self.buffer)?;
+        if self.buffer.is_empty() {
+            return Ok(None);
         }
-        Ok(whole)
+        if self.buffer.last() == Some(&b'\n') || (self.buffer.len() as u64) < LONGEST {
+            return Ok(Some(Row::parse(&self.buffer)));
+        }
+        self.reader.skip_until(b'\n')?;
+        Ok(Some(Row::bad(format!("longer than {LONGEST} bytes"))))
+    }
+
+    fn skip(&mut self) -> io::Result<bool> {
+        Ok(self.reader.skip_until(b'\n')? > 0)
+    }
+
+    fn bad(row: &Row) -> Option<&str> {
+        row.bad.as_deref()
+    }
+
+    fn pack(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
+        pack(rows)
     }
 }
 
-impl Iterator for Lines {
-    type Item = Result<Rows, ReadError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let mut rows: Vec<Row> = Vec::new();
-        let mut buffer = Vec::new();
-        while !self.ended && rows.len() < BATCH {
-            match self.line(&mut buffer) {
-                Err(error) => {
-                    self.ended = true;
-                    let line = self.row + rows.len() as u64 + 1;
-                    self.error = Some(ReadError::new(&self.path, format!("line {line}: {error}")));
-                }
-                Ok(_) if buffer.is_empty() => self.ended = true,
-                Ok(_) if self.row < self.skip => self.row += 1,
-                Ok(true) => rows.push(Row::parse(&buffer)),
-                Ok(false) => rows.push(Row::bad(format!("longer than {LONGEST} bytes"))),
-            }
-        }
-        if rows.is_empty() {
-            return self.error.take().map(Err);
-        }
-        let first = self.row;
-        self.row += rows.len() as u64;
-        let bad = rows.iter().enumerate().filter_map(|(i, r)| Some((i, r.bad.clone()?))).collect();
-        let batch = pack(&rows).map_err(|e| ReadError::new(&self.path, e));
-        Some(batch.map(|batch| Rows { first, batch, bad }))
-    }
-}
-
-fn pack(rows: &[Row]) -> Result<RecordBatch, arrow_schema::ArrowError> {
+fn pack(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
     let text = |of: fn(&Row) -> Option<&str>| -> ArrayRef {
         let mut column = StringBuilder::new();
         rows.iter().for_each(|r| column.append_option(of(r)));

@@ -7,6 +7,7 @@ mod jsonl;
 mod parquet;
 mod pgn;
 mod puzzles;
+mod rows;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -129,10 +130,10 @@ impl Input {
     /// # Errors
     /// When the file cannot be opened.
     pub fn read(&self, more: &[String], skip: u64, progress: &Progress) -> Result<Stream, ReadError> {
-        Ok(match self.format {
-            Format::Parquet => Box::new(parquet::read(&self.path, self.content, more, skip, progress.clone())?),
-            Format::Pgn => Box::new(pgn::read(&self.path, skip, progress.clone())?),
-            Format::JsonLines => Box::new(jsonl::read(&self.path, skip, progress.clone())?),
-        })
+        match self.format {
+            Format::Parquet => parquet::read(&self.path, self.content, more, skip, progress.clone()),
+            Format::Pgn => pgn::read(&self.path, skip, progress.clone()),
+            Format::JsonLines => jsonl::read(&self.path, skip, progress.clone()),
+        }
     }
 }

@@ -10,7 +10,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::columns::{self, MOVETEXT};
-use super::{Content, Progress, ReadError, Rows};
+use super::{Content, Progress, ReadError, Rows, Stream};
 
 const BATCH: usize = 2048;
 
@@ -62,7 +62,7 @@ pub(super) fn read(
     more: &[String],
     skip: u64,
     progress: Progress,
-) -> Result<impl Iterator<Item = Result<Rows, ReadError>> + Send + use<>, ReadError> {
+) -> Result<Stream, ReadError> {
     let builder = builder(path)?;
     let wanted = columns::needed(content).iter().copied().chain(more.iter().map(String::as_str));
     let mask = ProjectionMask::columns(builder.parquet_schema(), wanted);
@@ -74,7 +74,7 @@ pub(super) fn read(
         .build()
         .map_err(|e| ReadError::new(path, e))?;
     progress.add(skip);
-    Ok(Reader { path: path.to_owned(), batches, folders: columns::of_folders(path), row: skip, progress })
+    Ok(Box::new(Reader { path: path.to_owned(), batches, folders: columns::of_folders(path), row: skip, progress }))
 }
 
 impl Reader {

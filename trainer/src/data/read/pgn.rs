@@ -1,20 +1,20 @@
 //! PGN files: each game's tags as columns, its moves and their comments as movetext.
 
 use std::fmt::Write as _;
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::builder::{Date32Builder, Int32Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::DataType;
+use arrow_schema::{ArrowError, DataType};
 use pgn_reader::{Outcome, RawComment, RawTag, SanPlus, Visitor};
 
 use super::columns::{self, GAMES};
-use super::{Progress, ReadError, Rows, bytes};
+use super::rows::{Batches, Source};
+use super::{Progress, ReadError, Stream, bytes};
 
-const BATCH: usize = 2048;
 /// Longest movetext: the longest games known have some 10 kB without comments.
 const LONGEST: usize = 1 << 20;
 
@@ -84,68 +84,35 @@ fn limit(row: &mut Row) -> ControlFlow<Row> {
     ControlFlow::Break(Row { bad: Some(format!("movetext longer than {LONGEST} bytes")), ..Row::default() })
 }
 
-struct Games {
-    path: PathBuf,
-    reader: pgn_reader::Reader<Box<dyn Read + Send>>,
-    row: u64,
-    skip: u64,
-    ended: bool,
-    /// Comes after what was read before it.
-    error: Option<ReadError>,
-}
+struct Games(pgn_reader::Reader<Box<dyn Read + Send>>);
 
 /// Games from number `skip` on.
-pub(super) fn read(
-    path: &Path,
-    skip: u64,
-    progress: Progress,
-) -> Result<impl Iterator<Item = Result<Rows, ReadError>> + Send + use<>, ReadError> {
+pub(super) fn read(path: &Path, skip: u64, progress: Progress) -> Result<Stream, ReadError> {
     let reader = pgn_reader::Reader::build(bytes::open(path, progress)?)
         .set_supported_tag_line_length(1 << 16)
         .set_supported_comment_length(1 << 12)
         .finish();
-    Ok(Games { path: path.to_owned(), reader, row: 0, skip, ended: false, error: None })
+    Ok(Box::new(Batches::new(Games(reader), path, skip)))
 }
 
-impl Games {
-    /// Up to a batch of games.
-    fn some(&mut self) -> Vec<Row> {
-        let mut rows = Vec::new();
-        while !self.ended && rows.len() < BATCH {
-            let skipping = self.row < self.skip;
-            let game = if skipping {
-                self.reader.skip_game().map(|more| more.then(Row::default))
-            } else {
-                self.reader.read_game(&mut Rowwise)
-            };
-            match game {
-                Ok(Some(_)) if skipping => self.row += 1,
-                Ok(Some(row)) => rows.push(row),
-                Ok(None) => self.ended = true,
-                Err(error) => {
-                    self.ended = true;
-                    let game = self.row + rows.len() as u64 + 1;
-                    self.error = Some(ReadError::new(&self.path, format!("game {game}: {error}")));
-                }
-            }
-        }
-        rows
+impl Source for Games {
+    type Row = Row;
+    const UNIT: &'static str = "game";
+
+    fn next(&mut self) -> io::Result<Option<Row>> {
+        self.0.read_game(&mut Rowwise)
     }
-}
 
-impl Iterator for Games {
-    type Item = Result<Rows, ReadError>;
+    fn skip(&mut self) -> io::Result<bool> {
+        self.0.skip_game()
+    }
 
-    fn next(&mut self) -> Option<Self::Item> {
-        let rows = self.some();
-        if rows.is_empty() {
-            return self.error.take().map(Err);
-        }
-        let first = self.row;
-        self.row += rows.len() as u64;
-        let bad = rows.iter().enumerate().filter_map(|(i, r)| Some((i, r.bad.clone()?))).collect();
-        let batch = pack(&rows).map_err(|e| ReadError::new(&self.path, e));
-        Some(batch.map(|batch| Rows { first, batch, bad }))
+    fn bad(row: &Row) -> Option<&str> {
+        row.bad.as_deref()
+    }
+
+    fn pack(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
+        pack(rows)
     }
 }
 
@@ -158,7 +125,7 @@ fn date(text: &str) -> Option<i32> {
     days.iter().next().flatten()
 }
 
-fn pack(rows: &[Row]) -> Result<RecordBatch, arrow_schema::ArrowError> {
+fn pack(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
     let tag = |row: &Row, i: usize| row.tags[i].clone();
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(GAMES.len() + 1);
     for (i, (_, kind)) in GAMES.iter().enumerate() {
