@@ -72,7 +72,9 @@ pub struct Figures {
     pub material_loss: f64,
     /// Mean difference between expected and made score over ten equal bins of the expected one, weighted (ECE).
     pub calibration_error: f64,
-    /// Mean squared error of the expected score against an engine's, where there is an evaluation.
+    /// Positions with an engine's evaluation.
+    pub evals: usize,
+    /// Mean squared error of the expected score against the engine's.
     pub eval_error: f64,
 }
 
@@ -104,6 +106,7 @@ impl Figures {
                 .map(|bin| bin.positions as f64 * (bin.expected - bin.observed).abs())
                 .sum::<f64>()
                 / results().count().max(1) as f64,
+            evals: looked.iter().filter(|l| l.eval.is_some()).count(),
             eval_error: mean(looked.iter().filter_map(|l| l.eval)),
         }
     }

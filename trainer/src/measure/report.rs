@@ -96,13 +96,13 @@ impl Report {
                 |x: f64, digits: usize| if f.results > 0 { format!("{x:.digits$}") } else { "–".to_owned() };
             let _ = writeln!(
                 out,
-                "| {} | {} | {} | {} | {} | {:.4} |",
+                "| {} | {} | {} | {} | {} | {} |",
                 s.source,
                 f.results,
                 of_results(f.result_loss, 3),
                 of_results(f.material_loss, 3),
                 of_results(f.calibration_error, 3),
-                f.eval_error
+                if f.evals > 0 { format!("{:.4}", f.eval_error) } else { "–".to_owned() }
             );
         }
         if self.sources.iter().any(|s| !s.by_rating.is_empty()) {
