@@ -50,13 +50,15 @@ pub struct Augmentation {
     pub forget_conditions: f64,
     /// Share of positions of games in which the history is cut at a random length.
     pub forget_history: f64,
-    /// Weight of the evaluation, where there is one, against the game's result.
+    /// Weight of the evaluation, where there is one, against the game's result, in games of engines…
     pub eval_weight: f32,
+    /// …and in games of people, who draw far less than an engine expects of its equals.
+    pub people_eval_weight: f32,
 }
 
 impl Default for Augmentation {
     fn default() -> Self {
-        Augmentation { forget_conditions: 0.1, forget_history: 0.15, eval_weight: 0.75 }
+        Augmentation { forget_conditions: 0.1, forget_history: 0.15, eval_weight: 0.75, people_eval_weight: 0.25 }
     }
 }
 
@@ -106,7 +108,10 @@ impl Augmentation {
             GameResult::Unknown => None,
         };
         let wdl = match (eval, result) {
-            (Some(eval), Some(result)) => Some(mix(eval, result, self.eval_weight)),
+            (Some(eval), Some(result)) => {
+                let engines = record.head.pool == Pool::Engine;
+                Some(mix(eval, result, if engines { self.eval_weight } else { self.people_eval_weight }))
+            }
             (eval, result) => eval.or(result),
         };
         // An engine's move without an evaluation comes from a book.
