@@ -105,6 +105,10 @@ const SAMPLE: &str = r#"[Event "Rated Blitz game"]
 
 1. e4 *
 
+[Event "Abandoned"]
+
+ 0-1
+
 [Event "Crazyhouse"]
 [Variant "Crazyhouse"]
 [WhiteElo "1950"]
@@ -119,7 +123,7 @@ fn pgn_is_read_with_all_its_faults() {
     let options = folder.options("out");
     let manifest = prepare(&options, &input);
     let c = &manifest.counts;
-    assert_eq!((c.rows, c.kept, c.plies, c.duplicates, c.short, c.variants, c.bad), (6, 2, 22, 1, 1, 1, 1));
+    assert_eq!((c.rows, c.kept, c.plies, c.duplicates, c.short, c.variants, c.bad), (7, 2, 22, 1, 2, 1, 1));
     assert_eq!(c.absurd_ratings, 1);
     assert!(c.examples[0].contains("games.pgn row 4: illegal move Kd5 at ply 6"), "{:?}", c.examples);
     let shard = Shard::open(&options.out.join("games.games")).expect("whole");
@@ -143,7 +147,7 @@ fn a_predicate_chooses_games_of_any_format() {
         let selection = Some("WhiteElo > 1800 and TimeControl like '600+%' and UTCDate >= '2025-01-01'".into());
         let options = Options { selection, ..folder.options(out) };
         let manifest = prepare(&options, &input);
-        assert_eq!((manifest.counts.kept, manifest.counts.not_wanted), (1, 5), "{}", input.display());
+        assert_eq!((manifest.counts.kept, manifest.counts.not_wanted), (1, 6), "{}", input.display());
     }
     let options = Options { selection: Some("Elo > 3".into()), ..folder.options("c") };
     let error = Preparation::new(options).expect("a folder").file(&folder.0.join("packed.pgn.zst"), "x");

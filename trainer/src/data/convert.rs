@@ -114,7 +114,12 @@ fn game(cells: &Cells, row: usize) -> Result<Fate, String> {
     if !(variant.is_empty() || variant.eq_ignore_ascii_case("standard")) || !cells.text("FEN", row).is_empty() {
         return Ok(Fate::Variant);
     }
-    let moves = movetext::parse(cells.text("movetext", row)).map_err(|e| e.to_string())?;
+    let text = cells.text("movetext", row);
+    if text.trim().is_empty() {
+        // Abandoned before the first move.
+        return Ok(Fate::Short);
+    }
+    let moves = movetext::parse(text).map_err(|e| e.to_string())?;
     if moves.ranks.len() < SHORTEST {
         return Ok(Fate::Short);
     }
