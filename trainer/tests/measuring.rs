@@ -76,9 +76,11 @@ fn a_network_is_measured_in_every_way() {
     let json: serde_json::Value = serde_json::from_str(&read("measure.json")).expect("JSON");
     let figures = &json["sources"][0]["figures"];
     let of = |name: &str| figures[name].as_f64().expect(name);
-    // Random weights: about one legal move in thirty, and as much on legal moves as on any others.
-    assert!(of("top1") < 0.5 && of("top3") >= of("top1") && of("legal") < 0.3, "{figures}");
-    assert!((of("policy_loss") - 3.3).abs() < 0.7 && of("result_loss") > 0.6, "{figures}");
+    // Random weights know nothing: no better than guessing among some thirty moves, of which few are legal, and worse
+    // than guessing as far as they are sure of themselves.
+    assert!(of("top1") < 0.5 && of("top3") >= of("top1") && of("legal") < 0.5, "{figures}");
+    assert!(of("policy_loss") > 2.5 && of("policy_loss") < 20.0, "{figures}");
+    assert!(of("result_loss") > 0.3 && of("result_loss") < 20.0, "{figures}");
     assert_eq!(of("results"), 300.0);
 }
 
