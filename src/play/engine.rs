@@ -210,7 +210,7 @@ impl Engine {
             lines: settings.multi_pv,
             stop,
             evaluator,
-            memory: settings.hash << 19,
+            memory: settings.half_of_hash(),
         };
         let allowed = task.moves();
         let mut limits = go.limits.clone();

@@ -46,7 +46,7 @@ pub(super) fn load_evaluator(settings: &Settings) -> Result<Box<dyn Evaluator>, 
     let build = |bytes: &[u8], path: String| {
         let inner =
             open(bytes, settings.backend, settings.threads).map_err(|error| EngineError::Weights { path, error })?;
-        let cached: Box<dyn Evaluator> = Box::new(Cached::new(inner, settings.hash << 19));
+        let cached: Box<dyn Evaluator> = Box::new(Cached::new(inner, settings.half_of_hash()));
         Ok(cached)
     };
     match &settings.weights_file {

@@ -111,6 +111,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Bytes of half of `Hash`: the cache of evaluations has one half, the search the other.
+    pub fn half_of_hash(&self) -> usize {
+        self.hash << 19
+    }
+
     /// Whether to play like a person of a rating: asked for, and not analysing.
     pub fn weakened(&self) -> bool {
         self.limit_strength && !self.analyse
