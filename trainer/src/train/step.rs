@@ -1,6 +1,6 @@
 //! Loss and gradients of one batch, split over threads where the device is a CPU.
 
-use burn::module::{AutodiffModule, Module};
+use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::activation::log_softmax;
 use burn::tensor::backend::AutodiffBackend;
@@ -121,13 +121,4 @@ where
         loss = loss.plus(part);
     }
     (sum.grads(), loss)
-}
-
-/// The network for measuring: no gradients.
-pub fn frozen<B>(network: &Network<B>) -> Network<B::InnerBackend>
-where
-    B: AutodiffBackend + Kernels,
-    B::InnerBackend: Kernels,
-{
-    network.valid()
 }
