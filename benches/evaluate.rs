@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use glance::board::{Conditions, Features, Game};
-use glance::network::{Input, Kernels, Network, load};
+use glance::network::{Kernels, Moves, Network, Output, load};
 
 /// As in the engine.
 #[global_allocator]
@@ -25,15 +25,22 @@ fn positions(count: usize) -> Vec<Features> {
     out.into_iter().cycle().take(count).collect()
 }
 
+/// Policy and value, as numbers.
+fn numbers<B: Kernels>(output: Output<B>) -> (Vec<f32>, Vec<f32>) {
+    let Moves::Logits(moves) = output.moves else { panic!("the shipped network has logits") };
+    let value = output.value.expect("the shipped network has a value");
+    (moves.into_data().iter().collect(), value.into_data().iter().collect())
+}
+
 fn time<B: Kernels>(batch: usize, passes: usize) {
     let device = Default::default();
-    let (_, network): (_, Network<B>) = load(glance::play::embedded_weights(), &device).expect("the shipped weights");
+    let network: Network<B> = load(glance::play::embedded_weights(), &device).expect("the shipped weights");
     let features = positions(batch);
     let mut times: Vec<f64> = (0..passes + 5)
         .map(|_| {
             let start = Instant::now();
-            let output = network.forward(Input::pack(features.iter(), &device));
-            let _ = (output.policy.into_data(), output.value.into_data());
+            let output = network.forward(network.pack(features.iter(), &device));
+            let _ = numbers(output);
             start.elapsed().as_secs_f64() * 1e3
         })
         .skip(5)
@@ -44,10 +51,10 @@ fn time<B: Kernels>(batch: usize, passes: usize) {
 
 fn dump() {
     let device = Default::default();
-    let (_, network): (_, Network<burn_flex::Flex>) =
+    let network: Network<burn_flex::Flex> =
         load(glance::play::embedded_weights(), &device).expect("the shipped weights");
     let features = positions(8);
-    let output = network.forward(Input::pack(features.iter(), &device));
+    let output = network.forward(network.pack(features.iter(), &device));
     let inputs: Vec<_> = features
         .iter()
         .map(|f| {
@@ -55,8 +62,7 @@ fn dump() {
             serde_json::json!({ "codes": codes, "marks": f.marks, "globals": f.globals.to_vec() })
         })
         .collect();
-    let policy: Vec<f32> = output.policy.into_data().iter().collect();
-    let value: Vec<f32> = output.value.into_data().iter().collect();
+    let (policy, value) = numbers(output);
     println!("{}", serde_json::json!({ "inputs": inputs, "policy": policy, "value": value }));
 }
 

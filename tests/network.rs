@@ -11,7 +11,7 @@ type Flex = burn_flex::Flex;
 
 fn tiny() -> Vec<u8> {
     let config = Config::tiny();
-    save(&Network::<Flex>::new(&config, &Default::default()), &config, Precision::Half).expect("saved")
+    save(&Network::<Flex>::new(&config, &Default::default()), Precision::Half).expect("saved")
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use shakmaty::{Board, Color, EnPassantMode, Position, Role, Square};
 
-use super::conditions::{Conditions, Pool};
+use super::conditions::{Conditions, Pool, Seat};
 use super::game::{Game, Repetitions};
 
 /// Boards shown: the position and seven before it.
@@ -76,6 +76,18 @@ pub struct Features {
     pub marks: [u64; MARKS],
     /// Ratings, clocks, halfmove clock, pool, repetition: weights of brackets, in `[0, 1]`.
     pub globals: [f32; GLOBALS],
+    /// Who is to move: for networks that tell White from Black.
+    pub turn: Color,
+    /// Plies since a capture or a pawn's move.
+    pub halfmoves: u32,
+    /// Number of the move, from 1.
+    pub fullmoves: u32,
+    /// What is known of the player to move…
+    pub own: Seat,
+    /// …and of the other.
+    pub other: Seat,
+    /// Seconds added after each move.
+    pub increment: Option<f32>,
 }
 
 fn seen(bits: u64, turn: Color) -> u64 {
@@ -96,7 +108,7 @@ fn encode(board: &Board, turn: Color, out: &mut [u8; 64]) {
 }
 
 /// Splits a value between the two nearest brackets: `weight·lower + (1 − weight)·upper`.
-fn blend(brackets: &[f32], value: f32, out: &mut [f32]) {
+pub(crate) fn blend(brackets: &[f32], value: f32, out: &mut [f32]) {
     let last = brackets.len() - 1;
     let value = if value.is_nan() { brackets[0] } else { value.clamp(brackets[0], brackets[last]) };
     let upper = brackets.iter().position(|&b| b >= value).unwrap_or(last).max(1);
@@ -138,7 +150,49 @@ impl Features {
             Repetitions::Once => globals[at + 5] = 1.0,
             Repetitions::Twice => globals[at + 6] = 1.0,
         }
-        Features { codes, marks: [rooks, seen(en_passant, turn)], globals }
+        Features {
+            codes,
+            marks: [rooks, seen(en_passant, turn)],
+            globals,
+            turn,
+            halfmoves: position.halfmoves(),
+            fullmoves: position.fullmoves().get(),
+            own,
+            other,
+            increment: conditions.increment,
+        }
+    }
+
+    /// The same position with the colours exchanged: nothing that the player to move sees is different.
+    pub fn flip_colours(&mut self) {
+        self.turn = !self.turn;
+    }
+
+    /// Own king's side, own queen's side, the other's king's side, the other's queen's side: who may still castle.
+    pub fn castling(&self) -> [bool; 4] {
+        let rights = |rank: u32, king: u8| {
+            let rooks = self.marks[0] >> (rank * 8) & 0xff;
+            let row = &self.codes[0][rank as usize * 8..][..8];
+            let file = row.iter().position(|&c| c == king).unwrap_or(4);
+            [rooks >> file >> 1 != 0, rooks & ((1 << file) - 1) != 0]
+        };
+        let ([a, b], [c, d]) = (rights(0, Role::King as u8), rights(7, Role::King as u8 + 6));
+        [a, b, c, d]
+    }
+
+    /// The square, as the player to move sees it, where a pawn can be taken en passant.
+    pub fn en_passant(&self) -> Option<usize> {
+        (self.marks[1] != 0).then(|| self.marks[1].trailing_zeros() as usize)
+    }
+
+    /// Men on the board as White sees it: `(square, colour, role from 0 = pawn)`, a1 first.
+    pub fn men(&self) -> impl Iterator<Item = (usize, Color, usize)> + '_ {
+        let (flip, turn) = (self.turn.fold_wb(0, 56), self.turn);
+        (0..64).filter_map(move |square| match self.codes[0][square ^ flip] {
+            code @ 1..=6 => Some((square, turn, usize::from(code) - 1)),
+            code @ 7..=12 => Some((square, !turn, usize::from(code) - 7)),
+            _ => None,
+        })
     }
 
     /// Forgets the boards before the last `known` ones, as if the game had started there.
@@ -159,7 +213,24 @@ mod tests {
         let white = Game::from_fen("4k3/8/8/8/8/8/4P3/R3K3 w Q - 3 9").expect("legal");
         let black = Game::from_fen("r3k3/4p3/8/8/8/8/8/4K3 b q - 3 9").expect("legal");
         let none = Conditions::default();
-        assert_eq!(Features::of(&white, &none), Features::of(&black, &none));
+        let mut flipped = Features::of(&white, &none);
+        flipped.flip_colours();
+        assert_eq!(flipped, Features::of(&black, &none));
+    }
+
+    #[test]
+    fn rights_and_men_are_told_in_both_views() {
+        let of = |fen: &str| Features::of(&Game::from_fen(fen).expect(fen), &Conditions::default());
+        assert_eq!(of("r3k2r/8/8/8/8/8/8/R3K2R w Kq - 0 1").castling(), [true, false, false, true]);
+        assert_eq!(of("r3k2r/8/8/8/8/8/8/R3K2R b Kq - 0 1").castling(), [false, true, true, false]);
+        // Chess960: the rook's side is seen from the king.
+        assert_eq!(of("4k3/8/8/8/8/8/8/1RK4R w B - 0 1").castling(), [false, true, false, false]);
+        let f = of("4k3/8/8/8/8/8/4P3/4K2R b - - 0 1");
+        let men: Vec<_> = f.men().collect();
+        let (white, black) = (Color::White, Color::Black);
+        assert_eq!(men, [(4, white, 5), (7, white, 3), (12, white, 0), (60, black, 5)]);
+        let f = of("4k3/8/8/8/3pP3/8/8/4K3 b - e3 0 1");
+        assert_eq!(f.en_passant(), Some(Square::E6.to_usize()), "seen by Black");
     }
 
     #[test]

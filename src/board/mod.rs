@@ -21,6 +21,7 @@ mod polyglot;
 mod vocabulary;
 
 pub use conditions::{Conditions, Pool, Seat};
+pub(crate) use features::blend;
 pub use features::{BOARDS, CODES, EMPTY, Features, GLOBALS, MARKS, MISSING, global_names};
 pub use fen::{FenError, parse_fen, write_fen};
 pub use game::{Game, IllegalMove, Repetitions, Terminal};

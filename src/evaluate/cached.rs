@@ -32,6 +32,8 @@ fn key(query: &Query) -> u64 {
     features.codes.hash(&mut hasher);
     features.marks.hash(&mut hasher);
     features.globals.map(f32::to_bits).hash(&mut hasher);
+    // Networks that tell White from Black, and read the move's number.
+    (features.turn, features.fullmoves).hash(&mut hasher);
     hasher.finish()
 }
 
@@ -70,6 +72,10 @@ impl<E: Evaluator> Evaluator for Cached<E> {
             }
         }
         Ok(found.into_iter().flatten().map(|e| (*e).clone()).collect())
+    }
+
+    fn has_value(&self) -> bool {
+        self.inner.has_value()
     }
 
     fn batch(&self) -> usize {

@@ -91,6 +91,11 @@ pub trait Evaluator: Send + Sync {
         one.ok().and_then(|mut e| e.pop()).unwrap_or_else(|| Evaluation::unknown(game.position()))
     }
 
+    /// Whether it knows how a game stands; if not, every position is a draw to it.
+    fn has_value(&self) -> bool {
+        true
+    }
+
     /// Positions that are best given at once.
     fn batch(&self) -> usize {
         1
@@ -108,6 +113,10 @@ pub trait Evaluator: Send + Sync {
 impl<E: Evaluator + ?Sized> Evaluator for Box<E> {
     fn evaluate(&self, batch: &[Query], stop: &Stop) -> Result<Vec<Evaluation>, Stopped> {
         (**self).evaluate(batch, stop)
+    }
+
+    fn has_value(&self) -> bool {
+        (**self).has_value()
     }
 
     fn batch(&self) -> usize {

@@ -5,6 +5,7 @@ mod evaluator;
 mod network;
 mod scripted;
 mod stop;
+mod value;
 mod wdl;
 
 pub use cached::Cached;
@@ -12,4 +13,5 @@ pub use evaluator::{Evaluation, Evaluator, MoveEvaluation, Query, Stopped};
 pub use network::{BackendName, NetworkEvaluator, UnknownBackend, open};
 pub use scripted::Scripted;
 pub use stop::Stop;
+pub use value::{bins_target, evaluation_target, wdl_of};
 pub use wdl::{LARGEST_CP, Wdl};

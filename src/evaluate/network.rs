@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use shakmaty::Position;
 use thiserror::Error;
 
-use super::{Evaluation, Evaluator, Query, Stop, Stopped, Wdl};
+use super::{Evaluation, Evaluator, Query, Stop, Stopped, wdl_of};
 use crate::board::{Features, MOVES, MoveIndex};
-use crate::network::{Config, Input, Kernels, Network, WeightsError, load};
+use crate::network::{Config, Kernels, Moves, Network, WeightsError, load};
 
 /// Time that a piece of a batch may take: a stop is heeded between pieces.
 const PIECE: Duration = Duration::from_millis(6);
@@ -59,7 +59,6 @@ impl FromStr for BackendName {
 /// A network with the device that it lives on.
 pub struct NetworkEvaluator<B: Kernels> {
     network: Network<B>,
-    config: Config,
     device: B::Device,
     threads: usize,
     /// Nanoseconds that a position took last time.
@@ -72,29 +71,37 @@ impl<B: Kernels> NetworkEvaluator<B> {
     /// # Errors
     /// As [`load`].
     pub fn new(weights: &[u8], device: B::Device, threads: usize) -> Result<Self, WeightsError> {
-        let (config, network) = load(weights, &device)?;
-        Ok(NetworkEvaluator { network, config, device, threads: threads.max(1), pace: AtomicU64::new(0) })
+        let network = load(weights, &device)?;
+        Ok(NetworkEvaluator { network, device, threads: threads.max(1), pace: AtomicU64::new(0) })
     }
 
     /// What the network is made of.
     pub fn config(&self) -> &Config {
-        &self.config
+        self.network.config()
     }
 
     /// Evaluates positions in one pass.
     pub fn forward(&self, batch: &[Query]) -> Vec<Evaluation> {
         let features: Vec<Features> = batch.iter().map(|q| Features::of(q.game, q.conditions)).collect();
-        let output = self.network.forward(Input::pack(features.iter(), &self.device));
-        let policy: Vec<f32> = output.policy.into_data().iter::<f32>().collect();
-        let value: Vec<f32> = output.value.into_data().iter::<f32>().collect();
+        let output = self.network.forward(self.network.pack(features.iter(), &self.device));
+        let (Moves::Logits(moves) | Moves::Probabilities(moves)) = output.moves else {
+            unreachable!("asked about all moves")
+        };
+        let policy: Vec<f32> = moves.into_data().iter::<f32>().collect();
+        let value: Vec<f32> = output.value.map(|v| v.into_data().iter::<f32>().collect()).unwrap_or_default();
+        let numbers = value.len() / batch.len().max(1);
+        let head = &self.config().value;
         batch
             .iter()
-            .zip(policy.chunks_exact(MOVES).zip(value.chunks_exact(3)))
-            .map(|(query, (policy, value))| {
+            .zip(&features)
+            .zip(policy.chunks_exact(MOVES))
+            .enumerate()
+            .map(|(i, ((query, features), policy))| {
                 let position = query.game.position();
                 let legal = position.legal_moves();
-                let logits = legal.iter().map(|&m| policy[MoveIndex::seen_by(m, position.turn()).get()]);
-                Evaluation::from_logits(&legal, logits, Wdl::from_logits([value[0], value[1], value[2]]))
+                let named = |m| self.network.named(MoveIndex::seen_by(m, position.turn()), features).get();
+                let logits = legal.iter().map(|&m| policy[named(m)]);
+                Evaluation::from_logits(&legal, logits, wdl_of(head, &value[i * numbers..][..numbers]))
             })
             .collect()
     }
@@ -121,6 +128,10 @@ impl<B: Kernels> NetworkEvaluator<B> {
 }
 
 impl<B: Kernels> Evaluator for NetworkEvaluator<B> {
+    fn has_value(&self) -> bool {
+        self.config().value.exists()
+    }
+
     /// One thread gains little from more at once; several share what they are given.
     fn batch(&self) -> usize {
         if self.threads == 1 { 1 } else { 2 * self.threads }

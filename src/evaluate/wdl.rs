@@ -51,6 +51,13 @@ impl Wdl {
         Wdl { win: win as f32, draw: (1.0 - win - loss) as f32, loss: loss as f32 }
     }
 
+    /// The outcomes that an evaluation with this expected win less loss would mean.
+    pub fn from_balance(balance: f32) -> Wdl {
+        let balance = if balance.is_nan() { 0.0 } else { balance.clamp(-1.0, 1.0) };
+        let only = Wdl { win: balance.max(0.0), draw: 1.0 - balance.abs(), loss: (-balance).max(0.0) };
+        Wdl::from_centipawns(only.centipawns())
+    }
+
     /// The evaluation that [`from_centipawns`](Wdl::from_centipawns) would give the same expected score.
     pub fn centipawns(self) -> i32 {
         // With u = cp/slope, win − loss = sinh u / (cosh u + cosh c): a quadratic in y = exp u.

@@ -2,89 +2,199 @@
 
 use burn::module::Module;
 use burn::tensor::Tensor;
-use burn::tensor::activation::{gelu, relu};
+use burn::tensor::activation::softmax;
 
-use super::config::{Activation, Smolgen};
-use super::kernels::{Kernels, from, into};
+use super::config::{Activation, Biases, Experts, Norm as NormKind, Smolgen};
+use super::experts::{FeedForward, Mixture};
+use super::kernels::{Kernels, Shape, from, into, scale, split_heads};
 use super::linear::Linear;
+use super::norm::Norm;
 use super::smolgen::{Generator, StaticBias};
 
 /// `x + attention(norm(x))`, then `x + ffn(norm(x))`.
 #[derive(Module, Debug)]
 pub(super) struct Block<B: Kernels> {
+    attention_norm: Norm<B>,
     query: Linear<B>,
     key: Linear<B>,
     value: Linear<B>,
     out: Linear<B>,
     static_bias: Option<StaticBias<B>>,
     generator: Option<Generator<B>>,
-    ffn_in: Linear<B>,
-    ffn_out: Linear<B>,
-    heads: usize,
-    #[module(skip)]
-    activation: Activation,
+    ffn_norm: Norm<B>,
+    ffn: Ffn<B>,
+    shape: [usize; 2],
+}
+
+#[derive(Module, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one a network: nothing is gained by a box")]
+enum Ffn<B: Kernels> {
+    Dense(FeedForward<B>),
+    Mixture(Mixture<B>),
 }
 
 /// The sizes of a block.
 pub(super) struct Sizes<'a> {
     pub(super) layers: usize,
+    pub(super) tokens: usize,
     pub(super) d: usize,
     pub(super) heads: usize,
     pub(super) ffn: usize,
+    pub(super) norm: NormKind,
     pub(super) activation: Activation,
+    pub(super) biases: Biases,
     pub(super) static_bias: bool,
     pub(super) smolgen: Option<&'a Smolgen>,
+    pub(super) experts: Option<Experts>,
+}
+
+/// What all blocks of a trunk are given besides the rows.
+#[derive(Clone)]
+pub(super) struct Shared<B: Kernels> {
+    /// The generators' matrix: `[generate, 64 × 64]`.
+    pub(super) map: Option<Tensor<B, 2>>,
+    /// Makes a map from the `[CLS]` state, the first row of each position.
+    pub(super) cls_map: Option<Linear<B>>,
+    /// Large negative numbers on tokens that are not there: `[batch, 1, 1, tokens]`.
+    pub(super) mask: Option<Tensor<B, 4>>,
+}
+
+/// Keys and values of a block's tokens, in rows: what later tokens attend to.
+#[derive(Clone)]
+pub(super) struct Memory<B: Kernels> {
+    pub(super) key: Tensor<B, 2>,
+    pub(super) value: Tensor<B, 2>,
+}
+
+/// What a block gives.
+pub(super) struct Passed<B: Kernels> {
+    /// `[batch × tokens, d]`
+    pub(super) rows: Tensor<B, 2>,
+    pub(super) memory: Memory<B>,
+    /// The router's losses, where there is one: `[1]`.
+    pub(super) auxiliary: Option<Tensor<B, 1>>,
 }
 
 impl<B: Kernels> Block<B> {
     pub(super) fn new(s: &Sizes, device: &B::Device) -> Self {
         // Residual branches start small, so that the sum of all of them keeps its size (GPT-2).
         let small = 1.0 / (2.0 * s.layers as f64).sqrt();
+        let bias = s.biases != Biases::None;
+        let ffn = (s.d, s.ffn);
         Block {
-            query: Linear::new(s.d, s.d, 1.0, true, device),
-            key: Linear::new(s.d, s.d, 1.0, false, device),
-            value: Linear::new(s.d, s.d, 1.0, true, device),
-            out: Linear::new(s.d, s.d, small, true, device),
-            static_bias: s.static_bias.then(|| StaticBias::new(s.heads, device)),
+            attention_norm: Norm::new(s.norm, s.d, device),
+            query: Linear::new(s.d, s.d, 1.0, bias, device),
+            key: Linear::new(s.d, s.d, 1.0, s.biases == Biases::All, device),
+            value: Linear::new(s.d, s.d, 1.0, bias, device),
+            out: Linear::new(s.d, s.d, small, bias, device),
+            static_bias: s.static_bias.then(|| StaticBias::new(s.heads, s.tokens, device)),
             generator: s.smolgen.map(|c| Generator::new(c, s.d, s.heads, device)),
-            ffn_in: Linear::new(s.d, s.ffn, std::f64::consts::SQRT_2, true, device),
-            ffn_out: Linear::new(s.ffn, s.d, small, true, device),
-            heads: s.heads,
-            activation: s.activation,
+            ffn_norm: Norm::new(s.norm, s.d, device),
+            ffn: match s.experts {
+                None => Ffn::Dense(FeedForward::new(ffn, small, s.activation, s.biases, device)),
+                Some(experts) => Ffn::Mixture(Mixture::new(experts, ffn, small, s.activation, s.biases, device)),
+            },
+            shape: [s.tokens, s.heads],
         }
     }
 
-    /// `[batch × 64, d]` to the same; `shared` is the generators' matrix.
-    pub(super) fn forward(&self, x: Tensor<B, 2>, shared: Option<Tensor<B, 2>>) -> Tensor<B, 2> {
-        let y = norm(x.clone());
-        let x = x + self.out.forward(self.attend(y, shared));
-        let hidden = self.ffn_in.forward(norm(x.clone()));
-        let hidden = match self.activation {
-            Activation::Relu => relu(hidden),
-            Activation::Gelu => gelu(hidden),
-        };
-        x + self.ffn_out.forward(hidden)
+    fn shape(&self) -> Shape {
+        let [tokens, heads] = self.shape;
+        Shape { tokens, heads }
     }
 
-    fn attend(&self, y: Tensor<B, 2>, shared: Option<Tensor<B, 2>>) -> Tensor<B, 2> {
-        let [rows, _] = y.dims();
-        let (n, heads) = (rows / 64, self.heads);
-        let (q, k, v) = (self.query.forward(y.clone()), self.key.forward(y.clone()), self.value.forward(y.clone()));
-        let made = self.generator.as_ref().zip(shared).map(|(g, shared)| g.forward(y.clone(), shared));
+    /// `[batch × tokens, d]` to the same.
+    pub(super) fn forward(&self, x: Tensor<B, 2>, shared: &Shared<B>) -> Passed<B> {
+        let y = self.attention_norm.forward(x.clone());
+        let (q, memory) = self.project(y.clone());
+        let bias = self.bias(y, shared).map(into);
+        let (k, v) = (memory.key.clone(), memory.value.clone());
+        let attended = from(B::biased_attention(into(q), into(k), into(v), bias, self.shape()));
+        let (rows, auxiliary) = self.feed(x + self.out.forward(attended));
+        Passed { rows, memory, auxiliary }
+    }
+
+    /// Query; key and value.
+    fn project(&self, y: Tensor<B, 2>) -> (Tensor<B, 2>, Memory<B>) {
+        let memory = Memory { key: self.key.forward(y.clone()), value: self.value.forward(y.clone()) };
+        (self.query.forward(y), memory)
+    }
+
+    fn feed(&self, x: Tensor<B, 2>) -> (Tensor<B, 2>, Option<Tensor<B, 1>>) {
+        let y = self.ffn_norm.forward(x.clone());
+        match &self.ffn {
+            Ffn::Dense(ffn) => (x + ffn.forward(y), None),
+            Ffn::Mixture(mixture) => {
+                let (y, auxiliary) = mixture.forward(y);
+                (x + y, Some(auxiliary))
+            }
+        }
+    }
+
+    /// What is added to the attention logits: `[batch or 1, heads or 1, tokens or 1, tokens]`.
+    fn bias(&self, y: Tensor<B, 2>, shared: &Shared<B>) -> Option<Tensor<B, 4>> {
+        let Shape { tokens, heads } = self.shape();
+        let n = y.dims()[0] / tokens;
+        let made = self.generator.as_ref().zip(shared.map.clone()).map(|(g, map)| g.forward(y.clone(), map));
         let fixed = self.static_bias.as_ref().map(StaticBias::forward);
-        let bias = match (made, fixed) {
+        let all = heads * tokens * tokens;
+        let by_head = match (made, fixed) {
             // Added as two-dimensional rows: the shape that backends broadcast best.
-            (Some(made), Some(fixed)) => made.reshape([n, heads * 64 * 64]) + fixed,
-            (Some(made), None) => made.reshape([n, heads * 64 * 64]),
-            (None, Some(fixed)) => fixed.expand([n, heads * 64 * 64]),
-            (None, None) => Tensor::zeros([n, heads * 64 * 64], &y.device()),
+            (Some(made), Some(fixed)) => Some((made.reshape([n, all]) + fixed).reshape([n, heads, tokens, tokens])),
+            (Some(made), None) => Some(made.reshape([n, heads, tokens, tokens])),
+            (None, Some(fixed)) => Some(fixed.reshape([1, heads, tokens, tokens])),
+            (None, None) => None,
         };
-        let bias = bias.reshape([n, heads, 64, 64]);
-        from(B::biased_attention(into(q), into(k), into(v), into(bias)))
+        let by_cls = shared.cls_map.as_ref().map(|linear| {
+            let d = y.dims()[1];
+            let cls = y.reshape([n, tokens * d]).slice([0..n, 0..d]);
+            linear.forward(cls).reshape([n, 1, tokens, tokens])
+        });
+        [by_head, by_cls, shared.mask.clone()].into_iter().flatten().reduce(|a, b| a + b)
     }
-}
 
-/// Root-mean-square normalisation of rows.
-pub(super) fn norm<B: Kernels>(x: Tensor<B, 2>) -> Tensor<B, 2> {
-    from(B::rms_norm(into(x)))
+    /// More tokens after the board's, `count` for each position, none of which sees another: `[batch × count, d]` to the same.
+    /// Each attends to the board's tokens, to those in `before` in its own row, and to itself.
+    pub(super) fn follow(
+        &self,
+        x: Tensor<B, 2>,
+        board: &Memory<B>,
+        mask: Option<Tensor<B, 4>>,
+        before: &[Memory<B>],
+        count: usize,
+    ) -> (Tensor<B, 2>, Memory<B>) {
+        let heads = self.shape().heads;
+        let [rows, d] = x.dims();
+        let (n, c) = (rows / count, d / heads);
+        let (q, own) = self.project(self.attention_norm.forward(x.clone()));
+        let q = q.clone().mul_scalar(scale(&q, heads));
+        let mine = Shape { tokens: count, heads };
+        let on_board =
+            split_heads(q.clone(), mine).matmul(split_heads(board.key.clone(), self.shape()).swap_dims(2, 3));
+        let on_board = match mask {
+            Some(mask) => on_board + mask,
+            None => on_board,
+        };
+        // `[rows, heads × c]` to `[n, heads, count, c]`, or 1 where c was summed up.
+        let by_head = |x: Tensor<B, 3>| {
+            let [_, _, last] = x.dims();
+            x.reshape([n, count, heads, last]).swap_dims(1, 2)
+        };
+        let context: Vec<&Memory<B>> = before.iter().chain([&own]).collect();
+        let mut scores = vec![on_board];
+        for memory in &context {
+            scores.push(by_head((q.clone() * memory.key.clone()).reshape([rows, heads, c]).sum_dim(2)));
+        }
+        let p = softmax(Tensor::cat(scores, 3), 3);
+        let tokens = self.shape().tokens;
+        let of = |from: usize, to: usize| p.clone().slice([0..n, 0..heads, 0..count, from..to]);
+        let mut attended = of(0, tokens).matmul(split_heads(board.value.clone(), self.shape()));
+        for (i, memory) in context.iter().enumerate() {
+            let value = by_head(memory.value.clone().reshape([rows, heads, c]));
+            attended = attended + of(tokens + i, tokens + i + 1) * value;
+        }
+        let attended = attended.swap_dims(1, 2).reshape([rows, d]);
+        let (rows, _) = self.feed(x + self.out.forward(attended));
+        (rows, own)
+    }
 }

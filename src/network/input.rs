@@ -3,37 +3,44 @@
 use burn::tensor::backend::Backend;
 use burn::tensor::{Int, Tensor, TensorData};
 
-use crate::board::{BOARDS, Features, GLOBALS, MARKS};
+use super::heads::Question;
 
-/// A batch of positions as a network takes it.
+/// A batch of positions as a network takes it: made by [`Network::pack`](super::Network::pack), laid out as its embedding
+/// wants it.
 #[derive(Clone, Debug)]
 pub struct Input<B: Backend> {
-    /// What stands where: `[batch, 64, 8]`, codes `0..14`.
-    pub codes: Tensor<B, 3, Int>,
-    /// Marks on squares: `[batch, 64, 2]`, zeros and ones.
-    pub marks: Tensor<B, 3>,
-    /// Values of the whole position: `[batch, GLOBALS]`.
-    pub globals: Tensor<B, 2>,
+    /// Positions.
+    pub(super) n: usize,
+    /// What is looked up in tables: `[batch, …]`.
+    pub(super) codes: Tensor<B, 2, Int>,
+    /// What is multiplied: `[batch, …]`.
+    pub(super) values: Tensor<B, 2>,
+    /// Which moves the autoregressive head is asked about.
+    pub(super) question: Question,
 }
 
-impl<B: Backend> Input<B> {
-    /// Packs a batch.
-    pub fn pack<'a>(batch: impl ExactSizeIterator<Item = &'a Features>, device: &B::Device) -> Input<B> {
-        let n = batch.len();
-        let mut codes = Vec::with_capacity(n * 64 * BOARDS);
-        let mut marks = Vec::with_capacity(n * 64 * MARKS);
-        let mut globals = Vec::with_capacity(n * GLOBALS);
-        for features in batch {
-            for square in 0..64 {
-                codes.extend(features.codes.iter().map(|board| i32::from(board[square])));
-                marks.extend(features.marks.iter().map(|bits| (bits >> square & 1) as f32));
-            }
-            globals.extend_from_slice(&features.globals);
+/// Rows of numbers being laid out for a batch.
+#[derive(Default)]
+pub(super) struct Pack {
+    pub(super) codes: Vec<i32>,
+    pub(super) values: Vec<f32>,
+}
+
+impl Pack {
+    /// The rows of `n` positions as tensors. A side that nothing was written to gets a column of zeros.
+    pub(super) fn into_input<B: Backend>(mut self, n: usize, question: Question, device: &B::Device) -> Input<B> {
+        if self.codes.is_empty() {
+            self.codes.resize(n, 0);
         }
+        if self.values.is_empty() {
+            self.values.resize(n, 0.0);
+        }
+        let (codes, values) = (self.codes.len() / n.max(1), self.values.len() / n.max(1));
         Input {
-            codes: Tensor::from_data(TensorData::new(codes, [n, 64, BOARDS]), device),
-            marks: Tensor::from_data(TensorData::new(marks, [n, 64, MARKS]), device),
-            globals: Tensor::from_data(TensorData::new(globals, [n, GLOBALS]), device),
+            n,
+            codes: Tensor::from_data(TensorData::new(self.codes, [n, codes]), device),
+            values: Tensor::from_data(TensorData::new(self.values, [n, values]), device),
+            question,
         }
     }
 }

@@ -11,22 +11,23 @@ use burn::tensor::{Tensor, TensorData, TensorPrimitive};
 
 /// A backend that can run the network.
 ///
-/// Squares are rows: a batch of n positions is `[n × 64, d]`, and heads lie side by side in a row.
+/// Tokens are rows: a batch of n positions is `[n × tokens, d]`, and heads lie side by side in a row.
 pub trait Kernels: Backend {
-    /// `softmax(q·kᵀ/√c + bias)·v` in each head, over rows `[n × 64, heads × c]`, bias `[n, heads, 64, 64]`.
+    /// `softmax(q·kᵀ/√c + bias)·v` in each head, over rows `[n × tokens, heads × c]`. The bias is `[n, heads, tokens, tokens]`, or
+    /// 1 in the place of any of the first three: the same for all of these.
     fn biased_attention(
         q: FloatTensor<Self>,
         k: FloatTensor<Self>,
         v: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
+        bias: Option<FloatTensor<Self>>,
+        shape: Shape,
     ) -> FloatTensor<Self> {
-        let heads = from::<Self, 4>(bias.clone()).dims()[1];
         let [q, k, v] = [q, k, v].map(|t| from::<Self, 2>(t));
-        let p = attention_weights(q, k, from(bias));
-        Self::merge_heads(into(p.matmul(split_heads(v, heads))))
+        let p = attention_weights(q, k, bias.map(from), shape);
+        Self::merge_heads(into(p.matmul(split_heads(v, shape))))
     }
 
-    /// `[n, heads, 64, c]` to rows `[n × 64, heads × c]`.
+    /// `[n, heads, tokens, c]` to rows `[n × tokens, heads × c]`.
     fn merge_heads(x: FloatTensor<Self>) -> FloatTensor<Self> {
         let x: Tensor<Self, 4> = from(x);
         let [n, heads, squares, c] = x.dims();
@@ -62,21 +63,41 @@ impl Kernels for burn_ndarray::NdArray<f32> {}
 #[cfg(feature = "cuda")]
 impl Kernels for burn::backend::Cuda {}
 
-/// Rows `[n × 64, heads × c]` as `[n, heads, 64, c]`: a view.
-fn split_heads<B: Backend>(x: Tensor<B, 2>, heads: usize) -> Tensor<B, 4> {
+/// How rows are positions' tokens, and heads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Tokens of a position.
+    pub tokens: usize,
+    /// Heads.
+    pub heads: usize,
+}
+
+/// Rows `[n × tokens, heads × c]` as `[n, heads, tokens, c]`: a view.
+pub(super) fn split_heads<B: Backend>(x: Tensor<B, 2>, Shape { tokens, heads }: Shape) -> Tensor<B, 4> {
     let [rows, d] = x.dims();
-    x.reshape([rows / 64, 64, heads, d / heads]).swap_dims(1, 2)
+    x.reshape([rows / tokens, tokens, heads, d / heads]).swap_dims(1, 2)
 }
 
-/// `softmax(q·kᵀ/√c + bias)`: `[n, heads, 64, 64]`.
-fn attention_weights<B: Backend>(q: Tensor<B, 2>, k: Tensor<B, 2>, bias: Tensor<B, 4>) -> Tensor<B, 4> {
-    let heads = bias.dims()[1];
-    let scaled = q.clone().mul_scalar(scale(&q, heads));
-    let scores = split_heads(scaled, heads).matmul(split_heads(k, heads).swap_dims(2, 3));
-    softmax(scores + bias, 3)
+/// `softmax(q·kᵀ/√c + bias)`: `[n, heads, tokens, tokens]`.
+fn attention_weights<B: Backend>(
+    q: Tensor<B, 2>,
+    k: Tensor<B, 2>,
+    bias: Option<Tensor<B, 4>>,
+    shape: Shape,
+) -> Tensor<B, 4> {
+    let scaled = q.clone().mul_scalar(scale(&q, shape.heads));
+    let scores = split_heads(scaled, shape).matmul(split_heads(k, shape).swap_dims(2, 3));
+    softmax(
+        match bias {
+            Some(bias) => scores + bias,
+            None => scores,
+        },
+        3,
+    )
 }
 
-fn scale<B: Backend>(q: &Tensor<B, 2>, heads: usize) -> f64 {
+/// `1/√c`
+pub(super) fn scale<B: Backend>(q: &Tensor<B, 2>, heads: usize) -> f64 {
     1.0 / ((q.dims()[1] / heads) as f64).sqrt()
 }
 
@@ -107,37 +128,65 @@ mod gradients {
     #[derive(Debug)]
     struct Attention;
 
+    /// What the gradients are made from: q, k, v in rows, the attention weights, and how the rows are to be read.
+    type Saved<B> = ([FloatTensor<B>; 4], Shape);
+
+    /// Gradients of q, k and v in rows, and of the scores `[n, heads, tokens, tokens]`.
+    struct Parts<B: Backend> {
+        rows: [Tensor<B, 2>; 3],
+        scores: Tensor<B, 4>,
+    }
+
+    fn attention_gradients<B: Kernels>(grad: FloatTensor<B>, (saved, shape): Saved<B>) -> Parts<B> {
+        let [q, k, v, p] = saved;
+        let [q, k, v] = [q, k, v].map(from::<B, 2>);
+        let p: Tensor<B, 4> = from(p);
+        let scale = scale(&q, shape.heads);
+        let grad = split_heads(from::<B, 2>(grad), shape);
+        let merge = |x: Tensor<B, 4>| from::<B, 2>(B::merge_heads(into(x)));
+        let dv = p.clone().swap_dims(2, 3).matmul(grad.clone());
+        // Softmax: ds = p ∘ dp − p · Σ p ∘ dp.
+        let dp = grad.matmul(split_heads(v, shape).swap_dims(2, 3)) * p.clone();
+        let ds = dp.clone() - p * dp.sum_dim(3);
+        let dq = merge(ds.clone().matmul(split_heads(k, shape))).mul_scalar(scale);
+        let dk = merge(ds.clone().swap_dims(2, 3).matmul(split_heads(q, shape))).mul_scalar(scale);
+        Parts { rows: [dq, dk, merge(dv)], scores: ds }
+    }
+
+    impl<B: Kernels> Backward<B, 3> for Attention {
+        type State = Saved<B>;
+
+        fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
+            let grad = grads.consume::<B>(&ops.node);
+            let parts = attention_gradients::<B>(grad, ops.state);
+            for (node, grad) in ops.parents.into_iter().zip(parts.rows) {
+                if let Some(node) = node {
+                    grads.register::<B>(node.id, into(grad));
+                }
+            }
+        }
+    }
+
     impl<B: Kernels> Backward<B, 4> for Attention {
-        /// q, k, v in rows, and the attention weights.
-        type State = [FloatTensor<B>; 4];
+        /// The same, and the shape of the bias.
+        type State = (Saved<B>, [usize; 4]);
 
         fn backward(self, ops: Ops<Self::State, 4>, grads: &mut Gradients, _: &mut Checkpointer) {
-            let grad: Tensor<B, 2> = from(grads.consume::<B>(&ops.node));
-            let [q, k, v, p] = ops.state;
-            let [q, k, v] = [q, k, v].map(from::<B, 2>);
-            let p: Tensor<B, 4> = from(p);
-            let heads = p.dims()[1];
-            let scale = scale(&q, heads);
-            let grad = split_heads(grad, heads);
-            let merge = |x: Tensor<B, 4>| from::<B, 2>(B::merge_heads(into(x)));
-            let [q_node, k_node, v_node, bias_node] = ops.parents;
-            if let Some(node) = v_node {
-                let dv = p.clone().swap_dims(2, 3).matmul(grad.clone());
-                grads.register::<B>(node.id, into(merge(dv)));
+            let grad = grads.consume::<B>(&ops.node);
+            let (saved, shape) = ops.state;
+            let parts = attention_gradients::<B>(grad, saved);
+            let [q, k, v, bias] = ops.parents;
+            for (node, grad) in [q, k, v].into_iter().zip(parts.rows) {
+                if let Some(node) = node {
+                    grads.register::<B>(node.id, into(grad));
+                }
             }
-            // Softmax: ds = p ∘ dp − p · Σ p ∘ dp.
-            let dp = grad.matmul(split_heads(v, heads).swap_dims(2, 3)) * p.clone();
-            let ds = dp.clone() - p * dp.sum_dim(3);
-            if let Some(node) = q_node {
-                let dq = merge(ds.clone().matmul(split_heads(k, heads)));
-                grads.register::<B>(node.id, into(dq.mul_scalar(scale)));
-            }
-            if let Some(node) = k_node {
-                let dk = merge(ds.clone().swap_dims(2, 3).matmul(split_heads(q, heads)));
-                grads.register::<B>(node.id, into(dk.mul_scalar(scale)));
-            }
-            if let Some(node) = bias_node {
-                grads.register::<B>(node.id, into(ds));
+            if let Some(node) = bias {
+                // What was the same for several takes the gradients of all of them.
+                let summed = (0..4).fold(parts.scores, |sum, dim| {
+                    if shape[dim] == 1 && sum.dims()[dim] != 1 { sum.sum_dim(dim) } else { sum }
+                });
+                grads.register::<B>(node.id, into(summed));
             }
         }
     }
@@ -165,18 +214,36 @@ mod gradients {
             q: FloatTensor<Self>,
             k: FloatTensor<Self>,
             v: FloatTensor<Self>,
-            bias: FloatTensor<Self>,
+            bias: Option<FloatTensor<Self>>,
+            shape: Shape,
         ) -> FloatTensor<Self> {
-            let nodes = [&q, &k, &v, &bias].map(|t| t.node.clone());
-            let (q, k, v, bias) = (q.primitive, k.primitive, v.primitive, bias.primitive);
+            let nodes = [&q, &k, &v].map(|t| t.node.clone());
+            let (q, k, v) = (q.primitive, k.primitive, v.primitive);
+            // The attended values, and what the gradients will want.
+            let look = |bias: Option<FloatTensor<B>>, [q, k, v]: [FloatTensor<B>; 3]| {
+                let p = attention_weights::<B>(from(q.clone()), from(k.clone()), bias.map(from), shape);
+                let out = p.clone().matmul(split_heads(from::<B, 2>(v.clone()), shape));
+                (([q, k, v, into(p)], shape), B::merge_heads(into(out)))
+            };
+            let Some(bias) = bias else {
+                return match Attention.prepare::<C>(nodes).compute_bound().stateful() {
+                    OpsKind::Tracked(prep) => {
+                        let (saved, out) = look(None, [q, k, v]);
+                        prep.finish(saved, out)
+                    }
+                    OpsKind::UnTracked(prep) => prep.finish(B::biased_attention(q, k, v, None, shape)),
+                };
+            };
+            let [node_q, node_k, node_v] = nodes;
+            let nodes = [node_q, node_k, node_v, bias.node.clone()];
+            let bias = bias.primitive;
             match Attention.prepare::<C>(nodes).compute_bound().stateful() {
                 OpsKind::Tracked(prep) => {
-                    let heads = from::<B, 4>(bias.clone()).dims()[1];
-                    let p = attention_weights::<B>(from(q.clone()), from(k.clone()), from(bias));
-                    let out = p.clone().matmul(split_heads(from::<B, 2>(v.clone()), heads));
-                    prep.finish([q, k, v, into(p)], B::merge_heads(into(out)))
+                    let dims = from::<B, 4>(bias.clone()).dims();
+                    let (saved, out) = look(Some(bias), [q, k, v]);
+                    prep.finish((saved, dims), out)
                 }
-                OpsKind::UnTracked(prep) => prep.finish(B::biased_attention(q, k, v, bias)),
+                OpsKind::UnTracked(prep) => prep.finish(B::biased_attention(q, k, v, Some(bias), shape)),
             }
         }
 

@@ -1,21 +1,28 @@
 //! The network: Burn modules generic over the backend, one config type, loading and saving.
 //!
-//! Data flows `Input` → embedding → trunk → heads → [`Output`]. Every piece is a small module of its own.
+//! Data flows [`Input`] → embedding → trunk → heads → [`Output`]. Every piece is a small module of its own, chosen by name in a
+//! [`Config`]: a system is a config, not a fork.
 
 mod block;
 mod config;
 mod embedding;
-mod geometry;
+mod experts;
 mod heads;
 mod input;
 mod kernels;
 mod linear;
 mod model;
+mod norm;
 mod smolgen;
+mod trunk;
 mod weights;
 
-pub use config::{Activation, Config, ConfigError, Embedding, Norm, PolicyHead, Smolgen, Trunk, ValueHead};
+pub use config::{
+    Activation, Biases, Config, ConfigError, Embedding, Experts, Norm, PolicyHead, Reads, Smolgen, Trunk, ValueHead,
+    View,
+};
+pub use heads::Moves;
 pub use input::Input;
-pub use kernels::Kernels;
+pub use kernels::{Kernels, Shape};
 pub use model::{Network, Output};
 pub use weights::{Precision, WeightsError, load, read_config, save};

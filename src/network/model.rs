@@ -1,63 +1,97 @@
 //! The whole network.
 
-use burn::module::{Module, Param};
+use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::block::{Block, Sizes, norm};
-use super::config::{Config, Embedding, PolicyHead, Trunk, ValueHead};
-use super::embedding::SquareEmbedding;
-use super::heads::{FromTo, Wdl};
-use super::input::Input;
+use super::config::{Activation, Config, ValueHead, View};
+use super::embedding::Embedding;
+use super::heads::{Candidates, Moves, Policy, Question, Readout};
+use super::input::{Input, Pack};
 use super::kernels::Kernels;
-use super::linear::normal;
+use super::trunk::Trunk;
+use crate::board::{Features, MoveIndex};
 
 /// What the network says of a batch.
 #[derive(Clone, Debug)]
 pub struct Output<B: Kernels> {
-    /// Logits of the 1,968 moves, as the player to move sees them: `[batch, 1968]`. Not masked.
-    pub policy: Tensor<B, 2>,
-    /// Logits of win, draw and loss for the player to move: `[batch, 3]`.
-    pub value: Tensor<B, 2>,
+    /// The moves, as the network's [`View`] names them.
+    pub moves: Moves<B>,
+    /// The numbers of the value head, if there is one, for the player to move: `[batch, outputs]`.
+    pub value: Option<Tensor<B, 2>>,
+    /// Losses of the network's own, already weighted, to be added to the others in training: `[1]`.
+    pub auxiliary: Option<Tensor<B, 1>>,
 }
 
 /// A network, built from its [`Config`].
 #[derive(Module, Debug)]
 pub struct Network<B: Kernels> {
-    embedding: SquareEmbedding<B>,
-    blocks: Vec<Block<B>>,
-    /// The matrix that expands the generators' codes to maps: `[generate, 64 × 64]`.
-    shared_map: Option<Param<Tensor<B, 2>>>,
-    policy: FromTo<B>,
-    value: Wdl<B>,
+    embedding: Embedding<B>,
+    trunk: Trunk<B>,
+    policy: Policy<B>,
+    value: Option<Readout<B>>,
+    #[module(skip)]
+    config: Config,
 }
 
 impl<B: Kernels> Network<B> {
     /// A network with random weights. The config is to be [checked](Config::check) before.
     pub fn new(config: &Config, device: &B::Device) -> Network<B> {
-        let Embedding::Squares { boards } = config.embedding;
-        let Trunk::Encoder { layers, d_model, heads, ffn, activation, static_bias, ref smolgen, .. } = config.trunk;
-        let sizes = Sizes { layers, d: d_model, heads, ffn, activation, static_bias, smolgen: smolgen.as_ref() };
-        let PolicyHead::FromTo { dim } = config.policy;
-        let ValueHead::Wdl { compress, hidden } = config.value;
+        let d = config.d_model();
+        let activation = match config.value {
+            ValueHead::Evaluation { .. } => Activation::Gelu,
+            _ => Activation::Relu,
+        };
+        let value = &config.value;
         Network {
-            embedding: SquareEmbedding::new(boards, d_model, device),
-            blocks: (0..layers).map(|_| Block::new(&sizes, device)).collect(),
-            shared_map: smolgen
-                .as_ref()
-                .map(|s| normal([s.generate, 64 * 64], 0.3 / (s.generate as f64).sqrt(), device)),
-            policy: FromTo::new(d_model, dim, device),
-            value: Wdl::new(d_model, compress, hidden, device),
+            embedding: Embedding::new(&config.embedding, d, device),
+            trunk: Trunk::new(config, device),
+            policy: Policy::new(config, device),
+            value: value.exists().then(|| Readout::new(d, value.sizes(), value.outputs(), activation, device)),
+            config: config.clone(),
+        }
+    }
+
+    /// What it is made of.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Lays a batch out as this network wants it.
+    pub fn pack<'a>(&self, batch: impl ExactSizeIterator<Item = &'a Features>, device: &B::Device) -> Input<B> {
+        let n = batch.len();
+        let mut pack = Pack::default();
+        let mut candidates = Vec::new();
+        for features in batch {
+            self.embedding.write(features, &mut pack);
+            if self.policy.asks_for_paths() {
+                candidates.push(Candidates::of(features));
+            }
+        }
+        let question = if self.policy.asks_for_paths() { Question::All(candidates) } else { Question::Nothing };
+        pack.into_input(n, question, device)
+    }
+
+    /// The same batch, asked about one move a position only, where that is less work: such heads then answer with
+    /// [`Moves::Played`]. The moves are as the network's view names them.
+    pub fn ask_played(&self, input: Input<B>, played: impl Iterator<Item = MoveIndex>) -> Input<B> {
+        if self.policy.asks_for_paths() { Input { question: Question::about(played), ..input } } else { input }
+    }
+
+    /// The name in this network's view of a move that the player to move sees as `seen`.
+    pub fn named(&self, seen: MoveIndex, features: &Features) -> MoveIndex {
+        match self.config.embedding.view() {
+            View::Own => seen,
+            View::White => features.turn.fold_wb(seen, seen.mirrored()),
         }
     }
 
     /// Looks at a batch of positions.
     pub fn forward(&self, input: Input<B>) -> Output<B> {
-        let mut x = self.embedding.forward(input);
-        let shared = self.shared_map.as_ref().map(Param::val);
-        for block in &self.blocks {
-            x = block.forward(x, shared.clone());
-        }
-        let x = norm(x);
-        Output { policy: self.policy.forward(x.clone()), value: self.value.forward(x) }
+        let question = input.question.clone();
+        let trunked = self.trunk.forward(self.embedding.forward(input));
+        let squares = self.config.embedding.squares().map(|first| trunked.squares(first));
+        let moves = self.policy.forward(&trunked, squares.as_ref(), (&self.embedding, &self.trunk), &question);
+        let value = self.value.as_ref().zip(squares).map(|(head, squares)| head.forward(squares));
+        Output { moves, value, auxiliary: trunked.auxiliary }
     }
 }

@@ -5,8 +5,9 @@ use burn::tensor::Tensor;
 use burn::tensor::activation::relu;
 
 use super::config;
-use super::kernels::{Kernels, from, into};
+use super::kernels::Kernels;
 use super::linear::Linear;
+use super::norm::norm;
 
 /// Makes a 64 × 64 map a head from the whole board: squares are compressed, flattened, summed up in one
 /// hidden layer, and expanded a head by a matrix that all blocks share (after lc0's smolgen).
@@ -36,7 +37,7 @@ impl<B: Kernels> Generator<B> {
         let hidden = relu(self.hidden.forward(compressed.reshape([n, 64 * c])));
         let codes = self.generate.forward(hidden);
         let [generate, _] = shared.dims();
-        let codes = from::<B, 2>(B::rms_norm(into(codes.reshape([n * self.heads, generate]))));
+        let codes = norm(codes.reshape([n * self.heads, generate]));
         codes.matmul(shared)
     }
 }
@@ -44,16 +45,16 @@ impl<B: Kernels> Generator<B> {
 /// A learned map a head, the same for every board. Starts at zero.
 #[derive(Module, Debug)]
 pub(super) struct StaticBias<B: Kernels> {
-    /// `[heads, 64 × 64]`
+    /// `[heads, tokens × tokens]`
     map: Param<Tensor<B, 2>>,
 }
 
 impl<B: Kernels> StaticBias<B> {
-    pub(super) fn new(heads: usize, device: &B::Device) -> Self {
-        StaticBias { map: Param::from_tensor(Tensor::zeros([heads, 64 * 64], device)) }
+    pub(super) fn new(heads: usize, tokens: usize, device: &B::Device) -> Self {
+        StaticBias { map: Param::from_tensor(Tensor::zeros([heads, tokens * tokens], device)) }
     }
 
-    /// `[1, heads × 64 × 64]`
+    /// `[1, heads × tokens × tokens]`
     pub(super) fn forward(&self) -> Tensor<B, 2> {
         let map = self.map.val();
         let [heads, squares] = map.dims();

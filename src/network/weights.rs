@@ -94,13 +94,14 @@ pub fn read_config(bytes: &[u8]) -> Result<Config, WeightsError> {
 ///
 /// # Errors
 /// As [`read_config`], and when the tensors do not fit the config.
-pub fn load<B: Kernels>(bytes: &[u8], device: &B::Device) -> Result<(Config, Network<B>), WeightsError> {
+pub fn load<B: Kernels>(bytes: &[u8], device: &B::Device) -> Result<Network<B>, WeightsError> {
     let config = read_config(bytes)?;
     check_size(&config, bytes.len())?;
     let mut network = Network::new(&config, device);
-    let mut store = SafetensorsStore::from_bytes(Some(bytes.to_vec())).with_from_adapter(Cast(DType::F32));
+    let mut store =
+        SafetensorsStore::from_bytes(Some(bytes.to_vec())).skip_enum_variants(true).with_from_adapter(Cast(DType::F32));
     network.load_from(&mut store).map_err(|e| WeightsError::Tensors(one_line(&e)))?;
-    Ok((config, network))
+    Ok(network)
 }
 
 /// A config may not ask for far more memory than its file has weights: at two bytes each, and none left out.
@@ -116,13 +117,15 @@ fn check_size(config: &Config, bytes: usize) -> Result<(), WeightsError> {
 ///
 /// # Errors
 /// When the store refuses.
-pub fn save<B: Kernels>(network: &Network<B>, config: &Config, precision: Precision) -> Result<Vec<u8>, WeightsError> {
+pub fn save<B: Kernels>(network: &Network<B>, precision: Precision) -> Result<Vec<u8>, WeightsError> {
     let dtype = match precision {
         Precision::Half => DType::F16,
         Precision::Full => DType::F32,
     };
-    let mut store =
-        SafetensorsStore::from_bytes(None).metadata(KEY, serde_json::to_string(config)?).with_to_adapter(Cast(dtype));
+    let mut store = SafetensorsStore::from_bytes(None)
+        .skip_enum_variants(true)
+        .metadata(KEY, serde_json::to_string(network.config())?)
+        .with_to_adapter(Cast(dtype));
     network.save_into(&mut store).map_err(|e| WeightsError::Tensors(one_line(&e)))?;
     store.get_bytes().map_err(|e| WeightsError::Tensors(one_line(&e)))
 }

@@ -139,6 +139,11 @@ impl Engine {
                 self.evaluator = None;
             }
         }
+        if new.search.needs_value() && self.evaluator.as_ref().is_some_and(|e| !e.has_value()) {
+            let used = if old.search.needs_value() { SearchName::Lookahead } else { old.search };
+            errors.push(EngineError::NoValue { asked: new.search.name(), used: used.name() });
+            new.search = used;
+        }
         self.settings = new;
         errors
     }
@@ -266,7 +271,11 @@ impl Engine {
             return Ok(decide(Source::Search, report, tell));
         }
 
-        let name = if settings.weakened() { SearchName::Policy } else { settings.search };
+        let name = match settings.search {
+            _ if settings.weakened() => SearchName::Policy,
+            search if search.needs_value() && !evaluator.has_value() => SearchName::Lookahead,
+            search => search,
+        };
         let search = name.search(settings.guards);
         let temperature = if settings.weakened() && settings.temperature == 0 { 100 } else { settings.temperature };
         let draws = temperature > 0 && !settings.analyse && !go.analysis;

@@ -33,6 +33,14 @@ pub enum EngineError {
         /// What it said.
         error: std::io::Error,
     },
+    /// The weights know no values.
+    #[error("Search '{asked}': the weights in use have no value head; policy or lookahead is allowed; {used} is used")]
+    NoValue {
+        /// The search.
+        asked: &'static str,
+        /// What plays instead.
+        used: &'static str,
+    },
     /// A book.
     #[error("{0}; the book in use stays")]
     Book(#[from] BookError),

@@ -36,6 +36,16 @@ impl SearchName {
         ("tree", SearchName::Tree),
     ];
 
+    /// Whether it goes by how games stand, and so needs a network that knows.
+    pub fn needs_value(self) -> bool {
+        matches!(self, SearchName::Value | SearchName::Tree)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        SearchName::ALL.iter().find(|(_, search)| *search == self).map_or("", |(name, _)| name)
+    }
+
     /// The search itself.
     pub fn search(self, guards: Guards) -> Box<dyn Search> {
         match self {

@@ -3,7 +3,7 @@
 use burn::backend::Autodiff;
 use burn::tensor::activation::softmax;
 use burn::tensor::{Distribution, Tensor, TensorPrimitive, Tolerance};
-use glance::network::Kernels;
+use glance::network::{Kernels, Shape};
 
 type Inner = burn_flex::Flex;
 type B = Autodiff<Inner>;
@@ -26,29 +26,38 @@ fn close<const D: usize>(a: Tensor<Inner, D>, b: Tensor<Inner, D>) {
 
 #[test]
 fn attention() {
-    let (n, heads, c) = (3, 2, 5);
-    let rows = [n * 64, heads * c];
-    let [q, k, v, weigh] = [random(rows), random(rows), random(rows), random(rows)];
-    let bias = random([n, heads, 64, 64]);
+    let (n, heads, tokens, c) = (3, 2, 7, 5);
+    let shape = Shape { tokens, heads };
+    let rows = [n * tokens, heads * c];
+    // A bias of its own for everything; the same for all positions, heads, or queries; none.
+    let biases = [[n, heads, tokens, tokens], [1, heads, tokens, tokens], [n, 1, tokens, tokens], [n, 1, 1, tokens]];
+    for bias in biases.into_iter().map(|dims| Some(random(dims))).chain([None]) {
+        let [q, k, v, weigh] = [random(rows), random(rows), random(rows), random(rows)];
+        let split = |x: &Tensor<B, 2>| x.clone().reshape([n, tokens, heads, c]).swap_dims(1, 2);
+        let mut scores = split(&q).matmul(split(&k).swap_dims(2, 3)).div_scalar((c as f32).sqrt());
+        if let Some(bias) = &bias {
+            scores = scores + bias.clone();
+        }
+        let plain = softmax(scores, 3).matmul(split(&v)).swap_dims(1, 2).reshape(rows);
+        let added = bias.as_ref().map(primitive);
+        let fused: Tensor<B, 2> =
+            tensor(B::biased_attention(primitive(&q), primitive(&k), primitive(&v), added, shape));
+        close(plain.clone().inner(), fused.clone().inner());
+        // Without gradients the same.
+        let inner = |x: &Tensor<B, 2>| x.clone().inner().into_primitive().tensor();
+        let added = bias.as_ref().map(|bias| bias.clone().inner().into_primitive().tensor());
+        let alone = Inner::biased_attention(inner(&q), inner(&k), inner(&v), added, shape);
+        close(plain.clone().inner(), Tensor::from_primitive(TensorPrimitive::Float(alone)));
 
-    let split = |x: &Tensor<B, 2>| x.clone().reshape([n, 64, heads, c]).swap_dims(1, 2);
-    let scores = split(&q).matmul(split(&k).swap_dims(2, 3)).div_scalar((c as f32).sqrt()) + bias.clone();
-    let plain = softmax(scores, 3).matmul(split(&v)).swap_dims(1, 2).reshape(rows);
-    let fused: Tensor<B, 2> =
-        tensor(B::biased_attention(primitive(&q), primitive(&k), primitive(&v), primitive(&bias)));
-    close(plain.clone().inner(), fused.clone().inner());
-    // Without gradients the same.
-    let inner = |x: &Tensor<B, 2>| x.clone().inner().into_primitive().tensor();
-    let alone =
-        Inner::biased_attention(inner(&q), inner(&k), inner(&v), bias.clone().inner().into_primitive().tensor());
-    close(plain.clone().inner(), Tensor::from_primitive(TensorPrimitive::Float(alone)));
-
-    let expected = (plain * weigh.clone().detach()).sum().backward();
-    let found = (fused * weigh.detach()).sum().backward();
-    for x in [&q, &k, &v] {
-        close(x.grad(&expected).expect("tracked"), x.grad(&found).expect("tracked"));
+        let expected = (plain * weigh.clone().detach()).sum().backward();
+        let found = (fused * weigh.clone().detach()).sum().backward();
+        for x in [&q, &k, &v] {
+            close(x.grad(&expected).expect("tracked"), x.grad(&found).expect("tracked"));
+        }
+        if let Some(bias) = &bias {
+            close(bias.grad(&expected).expect("tracked"), bias.grad(&found).expect("tracked"));
+        }
     }
-    close(bias.grad(&expected).expect("tracked"), bias.grad(&found).expect("tracked"));
 }
 
 #[test]

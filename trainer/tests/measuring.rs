@@ -31,7 +31,7 @@ impl Folder {
         shard::write(&path.join("data/masters.games"), Kind::Games, &records).expect("written");
         let config = Config::tiny();
         let network = Network::<burn_flex::Flex>::new(&config, &Default::default());
-        let weights = save(&network, &config, Precision::Half).expect("saved");
+        let weights = save(&network, Precision::Half).expect("saved");
         std::fs::write(path.join("w.safetensors"), weights).expect("written");
         Folder(path)
     }

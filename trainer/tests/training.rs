@@ -18,7 +18,7 @@ use glance_trainer::train::checkpoint::State;
 use glance_trainer::train::export::export;
 use glance_trainer::train::log::{self, Metrics};
 use glance_trainer::train::optimizer::{Betas, OptimizerConfig};
-use glance_trainer::train::recipe::{Budget, Data, Recipe, Training};
+use glance_trainer::train::recipe::{Budget, Data, PolicyLoss, Recipe, Training};
 use glance_trainer::train::run::{Options, TrainError, train};
 use glance_trainer::train::schedule::Schedule;
 use glance_trainer::train::step::Split;
@@ -77,6 +77,8 @@ fn recipe(steps: u64) -> Recipe {
             clip: 1.0,
             ema: 0.9,
             value_weight: 1.0,
+            policy_loss: PolicyLoss::default(),
+            smoothing: 0.0,
             seed: 7,
         },
         data: Data {
@@ -94,7 +96,7 @@ fn run_of(recipe: &Recipe, folder: &Path, name: &str, interrupted: Arc<AtomicBoo
     let init = folder.join("init.safetensors");
     if !init.exists() {
         let network = Network::<burn_flex::Flex>::new(&recipe.network, &Default::default());
-        std::fs::write(&init, save(&network, &recipe.network, Precision::Full).expect("saved")).expect("written");
+        std::fs::write(&init, save(&network, Precision::Full).expect("saved")).expect("written");
     }
     let mixture = Mixture::open(folder, &recipe.mixture(), recipe.data.augmentation.clone()).expect("shards");
     let options = Options {
@@ -223,15 +225,4 @@ fn bad_recipes_are_named() {
         let error = read(&good.replace(from, to)).expect_err(to).to_string();
         assert!(error.contains(expected) && error.lines().count() == 1, "{error}");
     }
-}
-
-#[test]
-fn every_shipped_recipe_can_be_read() {
-    let systems = Path::new(env!("CARGO_MANIFEST_DIR")).join("systems");
-    let mut count = 0;
-    for entry in std::fs::read_dir(systems).expect("a folder") {
-        Recipe::read(&entry.expect("an entry").path()).unwrap_or_else(|e| panic!("{e}"));
-        count += 1;
-    }
-    assert!(count >= 3);
 }

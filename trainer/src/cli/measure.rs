@@ -71,10 +71,10 @@ impl Measure {
     pub(super) fn run(self) -> Result<(), Anyhow> {
         let device = Default::default();
         let bytes = std::fs::read(&self.weights).map_err(|e| format!("{}: {e}", self.weights.display()))?;
-        let (config, network) = load::<B>(&bytes, &device)?;
+        let network = load::<B>(&bytes, &device)?;
         let report = Report {
             weights: self.weights.display().to_string(),
-            parameters: config.parameters(),
+            parameters: network.config().parameters(),
             sources: self.sources(&network)?,
             puzzles: self.puzzles.as_deref().map(|path| self.of_puzzles(path, &bytes)).transpose()?,
             agreement: self.engine.as_deref().map(|program| self.agreement(program, &bytes)).transpose()?,

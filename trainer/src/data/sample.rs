@@ -40,6 +40,8 @@ pub struct Facts {
     pub result: Option<Wdl>,
     /// What an engine thought.
     pub eval: Option<Wdl>,
+    /// The same in pawns; mates are 60 less two for each move, 30 at least (AlphaMinusTwo's scale).
+    pub pawns: Option<f32>,
 }
 
 /// How positions are changed before they are learnt from.
@@ -50,6 +52,8 @@ pub struct Augmentation {
     pub forget_conditions: f64,
     /// Share of positions of games in which the history is cut at a random length.
     pub forget_history: f64,
+    /// Share of positions whose colours are exchanged: only networks that tell White from Black see a difference.
+    pub flip_colours: f64,
     /// Weight of the evaluation, where there is one, against the game's result, in games of engines…
     pub eval_weight: f32,
     /// …and in games of people, who draw far less than an engine expects of its equals.
@@ -58,14 +62,20 @@ pub struct Augmentation {
 
 impl Default for Augmentation {
     fn default() -> Self {
-        Augmentation { forget_conditions: 0.1, forget_history: 0.15, eval_weight: 0.75, people_eval_weight: 0.25 }
+        Augmentation {
+            forget_conditions: 0.1,
+            forget_history: 0.15,
+            flip_colours: 0.0,
+            eval_weight: 0.75,
+            people_eval_weight: 0.25,
+        }
     }
 }
 
 impl Augmentation {
     /// Positions as they were: for measuring.
     pub fn none() -> Augmentation {
-        Augmentation { forget_conditions: 0.0, forget_history: 0.0, ..Augmentation::default() }
+        Augmentation { forget_conditions: 0.0, forget_history: 0.0, flip_colours: 0.0, ..Augmentation::default() }
     }
 
     /// The sample of an evaluated position; `None` where the record is damaged.
@@ -76,8 +86,10 @@ impl Augmentation {
         let best = move_at(&record.position, record.best)?;
         let game = Game::new(record.position);
         let wdl = wdl_of_eval(record.eval, turn);
-        let facts = Facts { eval: Some(wdl), ..Facts::default() };
-        Some(Sample { facts, ..sample(&game, &conditions, best, true, Some(wdl)) })
+        let facts = Facts { eval: Some(wdl), pawns: Some(pawns_of_eval(record.eval, turn)), ..Facts::default() };
+        let mut sample = Sample { facts, ..sample(&game, &conditions, best, true, Some(wdl)) };
+        self.flip(&mut sample, rng);
+        Some(sample)
     }
 
     /// The samples of a game's positions before the given plies, which rise. The game is played through once. Ends at
@@ -100,7 +112,8 @@ impl Augmentation {
         let turn = game.position().turn();
         let mut conditions = conditions_at(record, ply);
         let rating = conditions.seats(turn).0.rating;
-        let eval = ply.checked_sub(1).and_then(|before| record.eval(before)).map(|e| wdl_of_eval(e, turn));
+        let written = ply.checked_sub(1).and_then(|before| record.eval(before));
+        let eval = written.map(|e| wdl_of_eval(e, turn));
         let result = match record.head.result {
             GameResult::White => Some(turn.fold_wb(Wdl::WIN, Wdl::LOSS)),
             GameResult::Draw => Some(Wdl::DRAW),
@@ -117,12 +130,19 @@ impl Augmentation {
         // An engine's move without an evaluation comes from a book.
         let policy = record.head.pool != Pool::Engine || record.eval(ply).is_some();
         self.forget_conditions(&mut conditions, rng);
-        let facts = Facts { rating, result, eval };
+        let facts = Facts { rating, result, eval, pawns: written.map(|e| pawns_of_eval(e, turn)) };
         let mut sample = Sample { facts, ..sample(game, &conditions, played, policy, wdl) };
         if rng.random_bool(self.forget_history) {
             sample.features.forget_history(rng.random_range(1..glance::board::BOARDS));
         }
+        self.flip(&mut sample, rng);
         sample
+    }
+
+    fn flip(&self, sample: &mut Sample, rng: &mut StdRng) {
+        if self.flip_colours > 0.0 && rng.random_bool(self.flip_colours) {
+            sample.features.flip_colours();
+        }
     }
 
     fn forget_conditions(&self, conditions: &mut Conditions, rng: &mut StdRng) {
@@ -149,6 +169,17 @@ fn wdl_of_eval(eval: i16, turn: Color) -> Wdl {
     let mate = eval.unsigned_abs() > MATE.unsigned_abs() - 1000;
     let cp = if mate { i32::from(eval.signum()) * 3000 } else { i32::from(eval) };
     Wdl::from_centipawns(turn.fold_wb(cp, -cp))
+}
+
+/// The same in pawns, for the player to move.
+fn pawns_of_eval(eval: i16, turn: Color) -> f32 {
+    let to_mate = i32::from(MATE) - i32::from(eval).abs();
+    let pawns = if to_mate < 1000 {
+        f32::from(eval.signum()) * (60 - 2 * (to_mate - 1)).max(30) as f32
+    } else {
+        f32::from(eval) / 100.0
+    };
+    turn.fold_wb(pawns, -pawns)
 }
 
 /// What is known of the players before a ply of a game.

@@ -17,6 +17,8 @@ pub struct Looked {
     pub result: Option<OfResult>,
     /// Square of the difference between its expected score and the engine's.
     pub eval: Option<f64>,
+    /// Square of the error of a head that puts one number out, in that head's own unit.
+    pub own: Option<f64>,
     /// Own men less the other's, in pawns.
     pub material: f64,
 }
@@ -76,6 +78,8 @@ pub struct Figures {
     pub evals: usize,
     /// Mean squared error of the expected score against the engine's.
     pub eval_error: f64,
+    /// Mean squared error of a head that puts one number out, in its own unit (tanh: -1 to 1; evaluation: ±4).
+    pub own_error: f64,
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
@@ -108,6 +112,7 @@ impl Figures {
                 / results().count().max(1) as f64,
             evals: looked.iter().filter(|l| l.eval.is_some()).count(),
             eval_error: mean(looked.iter().filter_map(|l| l.eval)),
+            own_error: mean(looked.iter().filter_map(|l| l.own)),
         }
     }
 }
@@ -200,6 +205,7 @@ mod tests {
             value: Some(0.5),
             result: Some(OfResult { loss: 0.7, expected, observed }),
             eval: Some(0.04),
+            own: None,
             material,
         }
     }

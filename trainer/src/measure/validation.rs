@@ -1,9 +1,9 @@
 //! A network looks at positions that it was never trained on.
 
 use burn::tensor::Tensor;
-use glance::board::{Features, MOVES};
-use glance::evaluate::Wdl;
-use glance::network::{Input, Kernels, Network};
+use glance::board::{Features, MOVES, MoveIndex};
+use glance::evaluate::{Wdl, evaluation_target, wdl_of};
+use glance::network::{Kernels, Moves, Network, ValueHead};
 
 use super::figures::{Looked, OfMove, OfResult};
 use crate::data::mixture::Mixture;
@@ -55,17 +55,35 @@ pub fn look<B: Kernels>(
 }
 
 fn look_at_batch<B: Kernels>(network: &Network<B>, samples: &[Sample], device: &B::Device) -> Vec<Looked> {
-    let output = network.forward(Input::pack(samples.iter().map(|s| &s.features), device));
-    let (policy, value) = (floats(output.policy), floats(output.value));
-    let rows = policy.chunks_exact(MOVES).zip(value.chunks_exact(3));
-    samples.iter().zip(rows).map(|(sample, (policy, value))| look_at(sample, policy, value)).collect()
+    let output = network.forward(network.pack(samples.iter().map(|s| &s.features), device));
+    let value = output.value.map(floats).unwrap_or_default();
+    let numbers = value.len() / samples.len().max(1);
+    let (policy, normalised) = match output.moves {
+        Moves::Logits(logits) => (floats(logits), false),
+        Moves::Probabilities(logarithms) => (floats(logarithms), true),
+        Moves::Played(_) => unreachable!("asked about all moves"),
+    };
+    let rows = samples.iter().zip(policy.chunks_exact(MOVES)).enumerate();
+    rows.map(|(i, (sample, policy))| {
+        let value = &value[i * numbers..][..numbers];
+        look_at(network, sample, policy, normalised, value)
+    })
+    .collect()
 }
 
-fn look_at(sample: &Sample, logits: &[f32], value: &[f32]) -> Looked {
-    let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+/// `logits` are logarithms of probabilities where `normalised`: then what is not in the vocabulary counts too.
+fn look_at<B: Kernels>(
+    network: &Network<B>,
+    sample: &Sample,
+    logits: &[f32],
+    normalised: bool,
+    value: &[f32],
+) -> Looked {
+    let max = if normalised { 0.0 } else { logits.iter().copied().fold(f32::NEG_INFINITY, f32::max) };
     let exp = |logit: f32| f64::from(logit - max).exp();
-    let all: f64 = logits.iter().map(|&l| exp(l)).sum();
-    let of_legal: Vec<f64> = sample.legal.iter().map(|&m| exp(logits[usize::from(m)])).collect();
+    let all: f64 = if normalised { 1.0 } else { logits.iter().map(|&l| exp(l)).sum() };
+    let named = |&m: &u16| MoveIndex::new(m.into()).map_or(0, |m| network.named(m, &sample.features).get());
+    let of_legal: Vec<f64> = sample.legal.iter().map(|m| exp(logits[named(m)]).max(1e-300)).collect();
     let legal: f64 = of_legal.iter().sum();
     let own = of_legal[sample.target];
     let policy = sample.policy.then(|| OfMove {
@@ -74,18 +92,30 @@ fn look_at(sample: &Sample, logits: &[f32], value: &[f32]) -> Looked {
         probability: own / legal,
         legal: legal / all,
     });
-    let said = Wdl::from_logits([value[0], value[1], value[2]]);
+    let head = &network.config().value;
+    let first = f64::from(value.first().copied().unwrap_or_default());
+    let error = match head {
+        ValueHead::Tanh { .. } => sample.wdl.map(|w| (first.tanh() - f64::from(w.balance())).powi(2)),
+        ValueHead::Evaluation { .. } => {
+            sample.facts.pawns.map(|pawns| (first - f64::from(evaluation_target(pawns))).powi(2))
+        }
+        _ => None,
+    };
+    let said = wdl_of(head, value);
     let loss = |target: Wdl| {
         let part = |target: f32, said: f32| -f64::from(target) * f64::from(said).max(1e-30).ln();
         part(target.win, said.win) + part(target.draw, said.draw) + part(target.loss, said.loss)
     };
     let expected = f64::from(said.score());
+    let knows = |_: &Wdl| head.exists();
+    let result = sample.facts.result.filter(knows);
     Looked {
         rating: sample.facts.rating,
         policy,
-        value: sample.wdl.map(loss),
-        result: sample.facts.result.map(|r| OfResult { loss: loss(r), expected, observed: f64::from(r.score()) }),
-        eval: sample.facts.eval.map(|e| (expected - f64::from(e.score())).powi(2)),
+        value: sample.wdl.filter(knows).map(loss),
+        result: result.map(|r| OfResult { loss: loss(r), expected, observed: f64::from(r.score()) }),
+        eval: sample.facts.eval.filter(knows).map(|e| (expected - f64::from(e.score())).powi(2)),
+        own: error,
         material: material(&sample.features),
     }
 }

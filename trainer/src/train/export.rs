@@ -38,7 +38,7 @@ pub fn export(run: &Path, out: &Path, precision: Precision) -> Result<State, Exp
     let record = Recorder::<B>::load(&files, folder.join("average"), &device)
         .map_err(|e| CheckpointError::Content { path: folder.clone(), reason: e.to_string() })?;
     let network = Network::<B>::new(&state.recipe.network, &device).load_record(record);
-    let bytes = save(&network, &state.recipe.network, precision)?;
+    let bytes = save(&network, precision)?;
     std::fs::write(out, bytes).map_err(|e| ExportError::Io(format!("{}: {e}", out.display())))?;
     Ok(state)
 }

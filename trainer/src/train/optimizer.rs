@@ -165,7 +165,7 @@ where
     }
 }
 
-/// Finds the weight matrices inside the blocks: not embeddings, biases, maps or heads, as Muon's author advises.
+/// Finds the weight matrices inside the blocks: not embeddings, biases, maps, convolutions or heads, as Muon's author advises.
 #[derive(Default)]
 struct Matrices {
     path: Vec<String>,
@@ -182,7 +182,7 @@ impl<B: AutodiffBackend> ModuleVisitor<B> for Matrices {
     }
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<B, D>>) {
-        let of_block = self.path.first().is_some_and(|name| name == "blocks");
+        let of_block = self.path.iter().any(|name| name == "blocks");
         if D == 2 && of_block && self.path.last().is_some_and(|name| name == "weight") {
             self.found.push(param.id);
         }

@@ -32,6 +32,17 @@ pub enum Budget {
     Minutes(f64),
 }
 
+/// Among which moves the cross-entropy of the policy is taken. An autoregressive head always answers for all squares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PolicyLoss {
+    /// The legal moves: the others are masked.
+    #[default]
+    Legal,
+    /// All 1,968: the network learns the rules too.
+    All,
+}
+
 /// The optimiser and its schedule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,6 +69,12 @@ pub struct Training {
     pub ema: f64,
     /// Weight of the value's loss against the policy's.
     pub value_weight: f64,
+    /// Among which moves the policy is to find the one played.
+    #[serde(default)]
+    pub policy_loss: PolicyLoss,
+    /// Share of the target that is spread evenly over the legal moves (soft targets).
+    #[serde(default)]
+    pub smoothing: f32,
     /// Seed of the weights and of the order of the data.
     pub seed: u64,
 }
@@ -143,6 +160,12 @@ impl Recipe {
         range((0.0..=1.0).contains(&decay), "training.weight_decay", decay.to_string(), "0 to 1 is allowed")?;
         let allowed = "pairs of rising progress and factor, each from 0 to 1, are allowed";
         range(t.schedule.is_sound(), "training.schedule.steps", format!("{:?}", t.schedule), allowed)?;
+        let smoothing = t.smoothing;
+        range((0.0..1.0).contains(&smoothing), "training.smoothing", smoothing.to_string(), "0 up to 1 is allowed")?;
+        let weight = t.value_weight;
+        range((0.0..=1e3).contains(&weight), "training.value_weight", weight.to_string(), "0 to 1000 is allowed")?;
+        let flips = self.data.augmentation.flip_colours;
+        range((0.0..=1.0).contains(&flips), "data.augmentation.flip_colours", flips.to_string(), "0 to 1 is allowed")?;
         range((0.0..1.0).contains(&t.ema), "training.ema", t.ema.to_string(), "0 up to 1 is allowed")?;
         range(t.clip > 0.0, "training.clip", t.clip.to_string(), "more than 0 is allowed")?;
         for (name, value) in &self.data.mixture {

@@ -12,6 +12,7 @@ use burn::tensor::backend::AutodiffBackend;
 use glance::network::{Kernels, Network, load};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::batch::Aims;
 use super::card::Card;
 use super::checkpoint::{self, State};
 use super::log::{Log, Metrics, Validation};
@@ -117,6 +118,7 @@ where
     fs::create_dir_all(&options.run).map_err(|error| TrainError::Io { path: options.run.clone(), error })?;
     B::seed(device, recipe.training.seed);
     let t = &recipe.training;
+    let aims = Aims { value_weight: t.value_weight, policy: t.policy_loss, smoothing: t.smoothing };
     let mut state = State { step: 0, seconds: 0.0, recipe: recipe.clone() };
     let mut network = initial::<B>(recipe, options.init.as_deref(), device)?;
     let mut average = network.valid();
@@ -133,7 +135,7 @@ where
     if state.step == 0 {
         // What would fail hours later is to fail now: a step's arithmetic, and the writing of a checkpoint.
         let few = mixture.set(t.seed, t.batch.min(64));
-        let (_, loss) = gradients(&network, &few, options.split, t.value_weight, devices);
+        let (_, loss) = gradients(&network, &few, options.split, &aims, devices);
         let (policy, value) = loss.read();
         if !(policy + value).is_finite() {
             return Err(TrainError::NotANumber { from: 0, to: 0, seed: t.seed });
@@ -155,7 +157,7 @@ where
     while progress(&state) < 1.0 && !options.interrupted.load(Ordering::Relaxed) {
         let Some(samples) = loader.next_batch() else { break };
         let rate = t.schedule.rate(t.learning_rate, t.warmup, progress(&state));
-        let (mut grads, loss) = gradients(&network, &samples, options.split, t.value_weight, devices);
+        let (mut grads, loss) = gradients(&network, &samples, options.split, &aims, devices);
         let length = clip::clip(&network, &mut grads, t.clip);
         network = optimizer.step(rate, network, grads);
         average = ema::update(average, &network.valid(), t.ema, state.step);
@@ -217,8 +219,8 @@ where
     };
     let fail = |reason: String| TrainError::Init { path: path.to_owned(), reason };
     let bytes = fs::read(path).map_err(|e| fail(e.to_string()))?;
-    let (config, network) = load::<B>(&bytes, device).map_err(|e| fail(e.to_string()))?;
-    if config != recipe.network {
+    let network = load::<B>(&bytes, device).map_err(|e| fail(e.to_string()))?;
+    if *network.config() != recipe.network {
         return Err(fail("its network is not the recipe's".into()));
     }
     Ok(network)

@@ -2,32 +2,49 @@
 
 use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams};
-use burn::tensor::activation::log_softmax;
+use burn::tensor::activation::{log_softmax, tanh};
 use burn::tensor::backend::AutodiffBackend;
 use burn::tensor::{ElementConversion, Tensor};
-use glance::network::{Kernels, Network, Output};
+use glance::network::{Kernels, Moves, Network, Output, ValueHead};
 
-use super::batch::Batch;
+use super::batch::{Aims, Batch, value_target};
+use super::recipe::PolicyLoss;
 use crate::data::sample::Sample;
 
-/// Cross-entropies, summed over positions: `[1]` each.
+/// Losses, summed over positions: `[1]` each.
 pub struct Losses<B: Kernels> {
-    /// Of the moves among the legal ones.
+    /// Cross-entropy of the moves.
     pub policy: Tensor<B, 1>,
-    /// Of the outcomes.
+    /// Of the outcomes: cross-entropy, or square of the error of a head that puts one number out.
     pub value: Tensor<B, 1>,
 }
 
-/// Log-probabilities of the legal moves: `[n, 128]`.
-pub fn legal_log_probabilities<B: Kernels>(output: &Output<B>, batch: &Batch<B>) -> Tensor<B, 2> {
-    let logits = output.policy.clone().gather(1, batch.legal.clone()) + batch.padding.clone();
-    log_softmax(logits, 1)
+/// Log-probabilities of the legal moves, among these or among all moves: `[n, 128]`.
+fn log_probabilities<B: Kernels>(logits: Tensor<B, 2>, batch: &Batch<B>, among: PolicyLoss) -> Tensor<B, 2> {
+    match among {
+        PolicyLoss::Legal => log_softmax(logits.gather(1, batch.legal.clone()) + batch.padding.clone(), 1),
+        PolicyLoss::All => log_softmax(logits, 1).gather(1, batch.legal.clone()),
+    }
 }
 
 /// The losses of a batch.
-pub fn losses<B: Kernels>(output: &Output<B>, batch: &Batch<B>) -> Losses<B> {
-    let policy = (legal_log_probabilities(output, batch) * batch.target.clone()).sum().neg();
-    let value = (log_softmax(output.value.clone(), 1) * batch.wdl.clone()).sum().neg();
+pub fn losses<B: Kernels>(output: Output<B>, batch: &Batch<B>, aims: &Aims, head: &ValueHead) -> Losses<B> {
+    let policy = match output.moves {
+        Moves::Logits(logits) | Moves::Probabilities(logits) => {
+            (log_probabilities(logits, batch, aims.policy) * batch.target.clone()).sum().neg()
+        }
+        Moves::Played(logarithms) => (logarithms * batch.worth.clone()).sum().neg(),
+    };
+    let value = match output.value {
+        None => Tensor::zeros([1], &policy.device()),
+        Some(value) => match head {
+            ValueHead::Wdl { .. } | ValueHead::Bins { .. } => (log_softmax(value, 1) * batch.value.clone()).sum().neg(),
+            ValueHead::Tanh { .. } => ((tanh(value) - batch.value.clone()).square() * batch.judged.clone()).sum(),
+            ValueHead::Evaluation { .. } | ValueHead::None => {
+                ((value - batch.value.clone()).square() * batch.judged.clone()).sum()
+            }
+        },
+    };
     Losses { policy, value }
 }
 
@@ -36,7 +53,7 @@ pub fn losses<B: Kernels>(output: &Output<B>, batch: &Batch<B>) -> Losses<B> {
 pub struct StepLoss<B: Kernels> {
     /// Cross-entropy of the moves, a position that has one: `[1]`.
     pub policy: Tensor<B, 1>,
-    /// Cross-entropy of the outcomes, a position that has one: `[1]`.
+    /// Loss of the outcomes, a position that has one: `[1]`.
     pub value: Tensor<B, 1>,
 }
 
@@ -72,7 +89,7 @@ pub fn gradients<B>(
     network: &Network<B>,
     samples: &[Sample],
     split: Split,
-    value_weight: f64,
+    aims: &Aims,
     devices: &[B::Device],
 ) -> (GradientsParams, StepLoss<B::InnerBackend>)
 where
@@ -80,7 +97,9 @@ where
     B::InnerBackend: Kernels,
 {
     let moves = samples.iter().filter(|s| s.policy).count().max(1) as f64;
-    let outcomes = samples.iter().filter(|s| s.wdl.is_some()).count().max(1) as f64;
+    let head = &network.config().value;
+    let outcomes = samples.iter().filter(|s| value_target(head, s).is_some()).count().max(1) as f64;
+    let samples_in_all = samples.len() as f64;
     let part = |worker: usize, samples: &[Sample]| {
         let device = &devices[worker % devices.len()];
         // A copy of its own: its gradients' graph is not tied to the other threads'.
@@ -88,9 +107,14 @@ where
         let mut sum = GradientsAccumulator::new();
         let mut loss = StepLoss::zero(device);
         for micro in samples.chunks(split.micro) {
-            let batch = Batch::pack(micro, device);
-            let Losses { policy, value } = losses(&network.forward(batch.input.clone()), &batch);
-            let total = policy.clone().div_scalar(moves) + value.clone().mul_scalar(value_weight / outcomes);
+            let batch = Batch::pack(micro, &network, aims, device);
+            let output = network.forward(batch.input.clone());
+            let auxiliary = output.auxiliary.clone();
+            let Losses { policy, value } = losses(output, &batch, aims, head);
+            let mut total = policy.clone().div_scalar(moves) + value.clone().mul_scalar(aims.value_weight / outcomes);
+            if let Some(auxiliary) = auxiliary {
+                total = total + auxiliary.mul_scalar(micro.len() as f64 / samples_in_all);
+            }
             loss = loss
                 .plus(StepLoss { policy: policy.inner().div_scalar(moves), value: value.inner().div_scalar(outcomes) });
             let grads = GradientsParams::from_grads(total.backward(), &network);

@@ -1,17 +1,16 @@
-//! What is read out of the squares: moves, and the outcome.
+//! Glance's policy: each square as the start of a move against each square as its end.
 
 use burn::module::Module;
-use burn::tensor::activation::relu;
 use burn::tensor::{Int, Tensor, TensorData};
 
+use super::super::kernels::Kernels;
+use super::super::linear::Linear;
 use super::geometry;
-use super::kernels::Kernels;
-use super::linear::Linear;
 
 /// From × to attention: a query of the square moved from, a key of the square moved to, and for the eighth rank
 /// a bias for each promotion piece made from the key (after lc0).
 #[derive(Module, Debug)]
-pub(super) struct FromTo<B: Kernels> {
+pub(in crate::network) struct FromTo<B: Kernels> {
     from: Linear<B>,
     to: Linear<B>,
     promotion: Linear<B>,
@@ -19,7 +18,7 @@ pub(super) struct FromTo<B: Kernels> {
 }
 
 impl<B: Kernels> FromTo<B> {
-    pub(super) fn new(d: usize, dim: usize, device: &B::Device) -> Self {
+    pub(in crate::network) fn new(d: usize, dim: usize, device: &B::Device) -> Self {
         FromTo {
             from: Linear::new(d, dim, 1.0, true, device),
             to: Linear::new(d, dim, 1.0, false, device),
@@ -29,7 +28,7 @@ impl<B: Kernels> FromTo<B> {
     }
 
     /// `[batch × 64, d]` to logits `[batch, 1968]` of moves as the player to move sees them.
-    pub(super) fn forward(&self, x: Tensor<B, 2>) -> Tensor<B, 2> {
+    pub(in crate::network) fn forward(&self, x: Tensor<B, 2>) -> Tensor<B, 2> {
         let (rows, dim) = (x.dims()[0], self.dim);
         let n = rows / 64;
         let scale = 1.0 / (dim as f64).sqrt();
@@ -42,34 +41,8 @@ impl<B: Kernels> FromTo<B> {
         let promotions = (pawns + pieces).reshape([n, 8 * 8 * 4]);
         let all = Tensor::cat(vec![logits.reshape([n, 64 * 64]), promotions], 1);
         debug_assert_eq!(all.dims()[1], geometry::LOGITS);
-        let table = TensorData::from(*geometry::TABLE);
+        let table = TensorData::from(*geometry::FROM_TO);
         let table = Tensor::<B, 1, Int>::from_data(table, &all.device());
         all.select(1, table)
-    }
-}
-
-/// Win, draw and loss from all squares.
-#[derive(Module, Debug)]
-pub(super) struct Wdl<B: Kernels> {
-    compress: Linear<B>,
-    hidden: Linear<B>,
-    out: Linear<B>,
-}
-
-impl<B: Kernels> Wdl<B> {
-    pub(super) fn new(d: usize, compress: usize, hidden: usize, device: &B::Device) -> Self {
-        Wdl {
-            compress: Linear::new(d, compress, 1.4, true, device),
-            hidden: Linear::new(64 * compress, hidden, 1.4, true, device),
-            out: Linear::new(hidden, 3, 1.0, true, device),
-        }
-    }
-
-    /// `[batch × 64, d]` to logits `[batch, 3]`: win, draw, loss of the player to move.
-    pub(super) fn forward(&self, x: Tensor<B, 2>) -> Tensor<B, 2> {
-        let squares = relu(self.compress.forward(x));
-        let [rows, c] = squares.dims();
-        let hidden = relu(self.hidden.forward(squares.reshape([rows / 64, 64 * c])));
-        self.out.forward(hidden)
     }
 }

@@ -1,17 +1,18 @@
-//! From a position to one vector a square.
+//! Glance's input: a vector a square.
 
 use burn::module::{Module, Param};
 use burn::tensor::backend::Backend;
 use burn::tensor::{Int, Tensor};
 
-use super::input::Input;
-use super::linear::{Linear, normal};
-use crate::board::{CODES, GLOBALS, MARKS};
+use super::super::input::{Input, Pack};
+use super::super::linear::{Linear, normal};
+use super::Embedded;
+use crate::board::{CODES, Features, GLOBALS, MARKS};
 
 /// Sum of: the men on the square on each board, the square's marks, a vector of the square, and the
 /// conditions (the same on every square).
 #[derive(Module, Debug)]
-pub(super) struct SquareEmbedding<B: Backend> {
+pub(in crate::network) struct Squares<B: Backend> {
     /// `[boards × 14, d]`
     men: Linear<B>,
     marks: Linear<B>,
@@ -21,9 +22,9 @@ pub(super) struct SquareEmbedding<B: Backend> {
     boards: usize,
 }
 
-impl<B: Backend> SquareEmbedding<B> {
+impl<B: Backend> Squares<B> {
     pub(super) fn new(boards: usize, d: usize, device: &B::Device) -> Self {
-        SquareEmbedding {
+        Squares {
             // One code of each board is set, so the sum of `boards` rows is to have deviation one.
             men: Linear::new(boards * CODES, d, (CODES as f64).sqrt(), false, device),
             marks: Linear::new(MARKS, d, 1.0, false, device),
@@ -33,18 +34,29 @@ impl<B: Backend> SquareEmbedding<B> {
         }
     }
 
-    /// `[batch × 64, d]`
-    pub(super) fn forward(&self, input: Input<B>) -> Tensor<B, 2> {
-        let [n, _, _] = input.codes.dims();
+    /// Codes: 64 squares × boards. Values: 64 squares × marks, then the globals.
+    pub(super) fn write(&self, features: &Features, to: &mut Pack) {
+        for square in 0..64 {
+            to.codes.extend(features.codes[..self.boards].iter().map(|board| i32::from(board[square])));
+            to.values.extend(features.marks.iter().map(|bits| (bits >> square & 1) as f32));
+        }
+        to.values.extend_from_slice(&features.globals);
+    }
+
+    pub(super) fn forward(&self, input: Input<B>) -> Embedded<B> {
+        let n = input.n;
         let cells = n * 64 * self.boards;
-        let codes = input.codes.slice([0..n, 0..64, 0..self.boards]).reshape([cells, 1]);
+        let codes = input.codes.reshape([cells, 1]);
         let alphabet = Tensor::<B, 1, Int>::arange(0..CODES as i64, &codes.device()).reshape([1, CODES]);
         let one_hot = codes.expand([cells, CODES]).equal(alphabet.expand([cells, CODES])).float();
         let men = self.men.forward(one_hot.reshape([n * 64, self.boards * CODES]));
         let [_, d] = men.dims();
-        let squares = self.marks.forward(input.marks.reshape([n * 64, MARKS])) + men;
+        let marks = input.values.clone().slice([0..n, 0..64 * MARKS]);
+        let globals = input.values.slice([0..n, 64 * MARKS..64 * MARKS + GLOBALS]);
+        let squares = self.marks.forward(marks.reshape([n * 64, MARKS])) + men;
         let squares = squares.reshape([n, 64 * d]) + self.squares.val().reshape([1, 64 * d]);
-        let everywhere = self.globals.forward(input.globals).reshape([n, 1, d]).repeat_dim(1, 64);
-        squares.reshape([n * 64, d]) + everywhere.reshape([n * 64, d])
+        let everywhere = self.globals.forward(globals).reshape([n, 1, d]).repeat_dim(1, 64);
+        let rows = squares.reshape([n * 64, d]) + everywhere.reshape([n * 64, d]);
+        Embedded { rows, tokens: 64, mask: None }
     }
 }

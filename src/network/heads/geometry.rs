@@ -1,4 +1,4 @@
-//! Where each of the 1,968 moves stands among the 4,352 logits of the from × to head.
+//! Where each of the 1,968 moves stands among the logits of heads that know squares.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ pub(super) const LOGITS: usize = 64 * 64 + 8 * 8 * 4;
 
 /// For each move of the vocabulary, as the player to move sees it, its logit. Promotions of the other side
 /// (second to first rank) never happen in that view: they are given the plain from × to logit.
-pub(super) static TABLE: LazyLock<[i32; MOVES]> = LazyLock::new(|| {
+pub(super) static FROM_TO: LazyLock<[i32; MOVES]> = LazyLock::new(|| {
     let mut table = [0; MOVES];
     let logits = (0..MOVES).filter_map(MoveIndex::new).map(|m| {
         let (from, to) = (m.from(), m.to());
@@ -31,6 +31,19 @@ pub(super) static TABLE: LazyLock<[i32; MOVES]> = LazyLock::new(|| {
     table
 });
 
+/// For each move of the vocabulary, its place in a 64 × 64 map of from and to.
+pub(super) static MAP: LazyLock<[i32; MOVES]> = LazyLock::new(|| {
+    let mut table = [0; MOVES];
+    let places = (0..MOVES).filter_map(MoveIndex::new).map(|m| (m.from().to_usize() * 64 + m.to().to_usize()) as i32);
+    table.iter_mut().zip(places).for_each(|(place, at)| *place = at);
+    table
+});
+
+/// Whether a move of the vocabulary promotes to something else than a queen.
+pub(super) fn is_underpromotion(m: MoveIndex) -> bool {
+    m.promotion().is_some_and(|role| role != Role::Queen)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,7 +51,7 @@ mod tests {
 
     #[test]
     fn moves_that_can_happen_have_a_logit_each() {
-        let table = &*TABLE;
+        let table = &*FROM_TO;
         let seen: HashSet<i32> = (0..MOVES)
             .filter(|&i| {
                 let m = MoveIndex::new(i).expect("in range");

@@ -1,0 +1,87 @@
+//! From a position to rows of numbers, one row a token: every kind of input that a config can name.
+
+mod bits;
+mod fen;
+mod pieces;
+mod set;
+mod squares;
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use burn::tensor::backend::Backend;
+
+use super::config;
+use super::input::{Input, Pack};
+use crate::board::Features;
+
+pub(super) use set::Set;
+
+/// A batch as rows.
+pub(super) struct Embedded<B: Backend> {
+    /// `[batch × tokens, width]`
+    pub(super) rows: Tensor<B, 2>,
+    /// Tokens of a position.
+    pub(super) tokens: usize,
+    /// Zero for a token that is there, a large negative number for one that is not: `[batch, tokens]`.
+    pub(super) mask: Option<Tensor<B, 2>>,
+}
+
+/// The embedding that a config names.
+#[derive(Module, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one a network: nothing is gained by a box")]
+pub(super) enum Embedding<B: Backend> {
+    Squares(squares::Squares<B>),
+    Pieces(pieces::Pieces<B>),
+    Fen(fen::Fen<B>),
+    Set(Set<B>),
+    Bits(bits::Bits<B>),
+    Planes(bits::Planes),
+}
+
+impl<B: Backend> Embedding<B> {
+    pub(super) fn new(config: &config::Embedding, d: usize, device: &B::Device) -> Self {
+        match *config {
+            config::Embedding::Squares { boards } => Embedding::Squares(squares::Squares::new(boards, d, device)),
+            config::Embedding::Pieces { cls, flags, view } => {
+                Embedding::Pieces(pieces::Pieces::new(cls, flags, view, d, device))
+            }
+            config::Embedding::Fen => Embedding::Fen(fen::Fen::new(d, device)),
+            config::Embedding::Set => Embedding::Set(Set::new(d, device)),
+            config::Embedding::Bits => Embedding::Bits(bits::Bits::new(d, device)),
+            config::Embedding::Planes => Embedding::Planes(bits::Planes),
+        }
+    }
+
+    /// Lays out a position.
+    pub(super) fn write(&self, features: &Features, to: &mut Pack) {
+        match self {
+            Embedding::Squares(e) => e.write(features, to),
+            Embedding::Pieces(e) => e.write(features, to),
+            Embedding::Fen(_) => fen::write(features, to),
+            Embedding::Set(_) => set::write(features, to),
+            Embedding::Bits(_) => bits::write_bits(features, to),
+            Embedding::Planes(_) => bits::write_planes(features, to),
+        }
+    }
+
+    pub(super) fn forward(&self, input: Input<B>) -> Embedded<B> {
+        match self {
+            Embedding::Squares(e) => e.forward(input),
+            Embedding::Pieces(e) => e.forward(input),
+            Embedding::Fen(e) => e.forward(input),
+            Embedding::Set(e) => e.forward(input),
+            Embedding::Bits(e) => e.forward(input),
+            Embedding::Planes(e) => e.forward(input),
+        }
+    }
+}
+
+/// The tables that suffix tokens share with men, where the embedding has them.
+impl<B: Backend> Embedding<B> {
+    pub(super) fn set(&self) -> Option<&Set<B>> {
+        match self {
+            Embedding::Set(set) => Some(set),
+            _ => None,
+        }
+    }
+}

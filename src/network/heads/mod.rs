@@ -1,0 +1,90 @@
+//! What is read out of a trunk: moves, and how the game stands.
+
+mod from_to;
+mod geometry;
+mod map;
+mod path;
+mod readout;
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+
+use super::config::{self, Config, PolicyHead, Reads};
+use super::embedding::Embedding;
+use super::kernels::Kernels;
+use super::linear::Linear;
+use super::trunk::{Trunk, Trunked};
+use crate::board::MOVES;
+
+pub(super) use from_to::FromTo;
+pub(super) use map::Map;
+pub(super) use path::{Candidates, Path, Question};
+pub(super) use readout::Readout;
+
+/// The policy head that a config names.
+#[derive(Module, Debug)]
+pub(super) enum Policy<B: Kernels> {
+    FromTo(FromTo<B>),
+    Cls(Linear<B>),
+    Squares(Readout<B>),
+    Map(Map<B>),
+    Path(Path<B>),
+}
+
+/// Of the moves, as the network sees them.
+#[derive(Clone, Debug)]
+pub enum Moves<B: Kernels> {
+    /// Logits of the 1,968 moves: `[batch, 1968]`. Not masked.
+    Logits(Tensor<B, 2>),
+    /// Logarithms of the probabilities of the 1,968 moves, as far as own men can make them: `[batch, 1968]`. What is left of
+    /// the probability is on moves that are not in the vocabulary, or start on squares without an own man.
+    Probabilities(Tensor<B, 2>),
+    /// Logarithms of the probabilities of the moves that were asked about: `[batch]`.
+    Played(Tensor<B, 1>),
+}
+
+impl<B: Kernels> Policy<B> {
+    pub(super) fn new(config: &Config, device: &B::Device) -> Self {
+        let d = config.d_model();
+        match config.policy {
+            PolicyHead::FromTo { dim } => Policy::FromTo(FromTo::new(d, dim, device)),
+            PolicyHead::Classes { reads: Reads::Cls, .. } => Policy::Cls(Linear::new(d, MOVES, 0.5, true, device)),
+            PolicyHead::Classes { reads: Reads::Squares, compress } => {
+                Policy::Squares(Readout::new(d, (compress, None), MOVES, config::Activation::Relu, device))
+            }
+            PolicyHead::FromToMap => Policy::Map(Map::new(d, device)),
+            PolicyHead::Autoregressive => Policy::Path(Path::new(d, device)),
+        }
+    }
+
+    /// What this head is asked about positions when nobody says more.
+    pub(super) fn asks_for_paths(&self) -> bool {
+        matches!(self, Policy::Path(_))
+    }
+
+    /// Reads a trunk out. `squares` are the rows of the 64 squares, where there are such.
+    pub(super) fn forward(
+        &self,
+        trunked: &Trunked<B>,
+        squares: Option<&Tensor<B, 2>>,
+        (embedding, trunk): (&Embedding<B>, &Trunk<B>),
+        question: &Question,
+    ) -> Moves<B> {
+        // A config that was checked gives each head what it reads.
+        let squares = || squares.cloned().unwrap_or_else(|| trunked.rows.clone());
+        match self {
+            Policy::FromTo(head) => Moves::Logits(head.forward(squares())),
+            Policy::Squares(head) => Moves::Logits(head.forward(squares())),
+            Policy::Map(head) => Moves::Logits(head.forward(squares())),
+            Policy::Cls(linear) => {
+                let [n, tokens, d] = trunked.dims();
+                let cls = trunked.rows.clone().reshape([n, tokens * d]).slice([0..n, 0..d]);
+                Moves::Logits(linear.forward(cls))
+            }
+            Policy::Path(head) => match (embedding.set(), trunk) {
+                (Some(set), Trunk::Encoder(encoder)) => head.forward(trunked, set, encoder, question),
+                _ => unreachable!("Config::check allows this head with a set and an encoder only"),
+            },
+        }
+    }
+}
