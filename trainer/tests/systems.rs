@@ -1,0 +1,158 @@
+//! The recipes of all systems: they can be read, have their authors' sizes, and their tiny forms learn and play.
+
+use std::path::{Path, PathBuf};
+
+use burn::module::Module;
+use glance::board::{Conditions, Game};
+use glance::evaluate::{Stop, Wdl};
+use glance::network::{Network, Precision, save};
+use glance::play::{Engine, Go, SearchName, Settings};
+use glance::search::Limits;
+use glance_trainer::data::sample::{Sample, sample};
+use glance_trainer::train::batch::Aims;
+use glance_trainer::train::optimizer::Optimizer;
+use glance_trainer::train::recipe::Recipe;
+use glance_trainer::train::step::{Split, gradients};
+
+type Flex = burn_flex::Flex;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("systems")
+}
+
+fn recipes(folder: &Path) -> Vec<(String, Recipe)> {
+    let mut found: Vec<(String, Recipe)> = std::fs::read_dir(folder)
+        .expect("recipes")
+        .flatten()
+        .map(|e| e.path())
+        .filter(|p| p.extension().is_some_and(|e| e == "toml"))
+        .map(|p| (p.file_stem().expect("a name").to_string_lossy().into_owned(), Recipe::read(&p).expect("a recipe")))
+        .collect();
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found
+}
+
+/// Millions of weights as their authors tell, where they do, or as follows from the description.
+const PUBLISHED: [(&str, f64); 4] =
+    [("microchess", 38.9), ("chessformer", 50.4), ("smolgen", 6.8), ("alphaminustwo", 123.5)];
+
+#[test]
+fn systems_have_their_authors_sizes() {
+    let recipes = recipes(&folder());
+    for (name, millions) in PUBLISHED {
+        let (_, recipe) = recipes.iter().find(|(n, _)| n == name).expect(name);
+        let found = recipe.network.parameters() as f64 / 1e6;
+        assert!((found / millions - 1.0).abs() < 0.02, "{name}: {found} million instead of {millions}");
+    }
+    let names: Vec<&str> = recipes.iter().map(|(n, _)| n.as_str()).collect();
+    let all = [
+        "alpha-zero-medium",
+        "alpha-zero-small",
+        "alphaminustwo",
+        "chessformer",
+        "deep-chess-medium",
+        "deep-chess-moe-large",
+        "deep-chess-moe-small",
+        "deep-chess-small",
+        "glance",
+        "glance-small",
+        "microchess",
+        "smolgen",
+    ];
+    assert_eq!(names, all);
+}
+
+/// A whole game with every search that the network's heads allow, from a weights file.
+#[test]
+fn tiny_systems_play_whole_games() {
+    let recipes = recipes(&folder().join("tiny"));
+    assert_eq!(recipes.len(), 8);
+    let weights = std::env::temp_dir().join(format!("glance-systems-{}.safetensors", std::process::id()));
+    for (name, recipe) in recipes {
+        let network = Network::<Flex>::new(&recipe.network, &Default::default());
+        assert_eq!(network.num_params(), recipe.network.parameters(), "{name}");
+        std::fs::write(&weights, save(&network, Precision::Half).expect("saved")).expect("written");
+        for (search_name, search) in SearchName::ALL {
+            let mut engine = Engine::default();
+            let settings =
+                Settings { weights_file: Some(weights.clone()), own_book: false, search, ..Settings::default() };
+            let errors = engine.configure(settings);
+            if search.needs_value() && !recipe.network.value.exists() {
+                let text = errors.first().expect("it has no values").to_string();
+                assert!(text.contains(search_name) && text.contains("policy or lookahead is allowed"), "{text}");
+                continue;
+            }
+            assert!(errors.is_empty(), "{name} {search_name}: {errors:?}");
+            let go = Go { limits: Limits { nodes: Some(8), ..Limits::default() }, ..Go::default() };
+            let mut game = Game::default();
+            let plies = if search == SearchName::Policy { 300 } else { 20 };
+            for _ in 0..plies {
+                let found = engine.go(&game, &go, &Stop::new(false, None), &mut |_| {}).expect("weights");
+                let Some(best) = found.best else { break };
+                assert!(shakmaty::Position::is_legal(game.position(), best), "{name}");
+                game.play(best);
+            }
+        }
+    }
+    let _ = std::fs::remove_file(&weights);
+}
+
+/// Positions of a game, each with the move played and an evaluation.
+fn samples() -> Vec<Sample> {
+    let moves = "e2e4 e7e5 g1f3 b8c6 f1b5 a7a6 b5a4 g8f6 e1h1 f8e7 f1e1 b7b5 a4b3 d7d6 c2c3 e8h8";
+    let mut game = Game::default();
+    let mut samples = Vec::new();
+    for (i, text) in moves.split(' ').enumerate() {
+        let played = game.parse_uci(text).expect("legal");
+        let wdl = if i % 2 == 0 { Wdl::from_centipawns(150) } else { Wdl::from_centipawns(-150) };
+        let mut sample = sample(&game, &Conditions::STRONGEST, played, true, Some(wdl));
+        sample.facts.pawns = Some(if i % 2 == 0 { 15.0 } else { -15.0 });
+        samples.push(sample);
+        game.play(played);
+    }
+    samples
+}
+
+/// Whatever the head and the loss, a few steps on a few positions make both losses fall.
+#[test]
+fn every_system_learns() {
+    type B = burn::backend::Autodiff<Flex>;
+    let device = Default::default();
+    let samples = samples();
+    for (name, recipe) in recipes(&folder().join("tiny")) {
+        <Flex as burn::tensor::backend::Backend>::seed(&device, 1);
+        let mut network = Network::<B>::new(&recipe.network, &device);
+        let t = &recipe.training;
+        let mut optimizer = Optimizer::new(&t.optimizer, 0.0, &network);
+        let aims = Aims { value_weight: t.value_weight, policy: t.policy_loss, smoothing: t.smoothing };
+        let mut losses = Vec::new();
+        for step in 1..=60 {
+            let (grads, loss) = gradients(&network, &samples, Split { workers: 2, micro: 4 }, &aims, &[device]);
+            losses.push(loss.read());
+            network = optimizer.step(5e-4 * (f64::from(step) / 30.0).min(1.0), network, grads);
+        }
+        let ((policy, value), (policy_after, value_after)) = (losses[0], losses[59]);
+        assert!(policy_after < 0.8 * policy, "{name}: policy {policy} became {policy_after}");
+        assert!(value_after < 0.9 * value || value == 0.0, "{name}: value {value} became {value_after}");
+        assert_eq!(value == 0.0, !recipe.network.value.exists(), "{name}");
+    }
+}
+
+#[test]
+fn bad_recipes_are_named_in_one_line() {
+    let text = std::fs::read_to_string(folder().join("tiny/microchess.toml")).expect("readable");
+    let path = std::env::temp_dir().join(format!("glance-recipe-{}.toml", std::process::id()));
+    let error = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        std::fs::write(&path, text.replace(from, to)).expect("written");
+        let error = Recipe::read(&path).expect_err("bad").to_string();
+        assert!(!error.contains('\n'), "{error}");
+        error
+    };
+    assert!(error("kind = \"fen\"", "kind = \"feen\"").contains("unknown variant `feen`, expected one of `squares`"));
+    assert!(error("heads = 4", "heads = 5").contains("trunk.heads is 5: a divisor of d_model = 64 is allowed"));
+    assert!(error("reads = \"cls\"", "reads = \"squares\"").contains("policy.reads is squares"));
+    assert!(error("kind = \"none\"", "kind = \"tanh\"").contains("value.kind"));
+    assert!(error("flip_colours = 0.5", "flip_colours = 5").contains("flip_colours is 5: 0 to 1 is allowed"));
+    let _ = std::fs::remove_file(&path);
+}
