@@ -1,63 +1,33 @@
 //! The measuring and labelling commands, run as a person would, on a handful of games and random weights.
 
+mod common;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
-use glance::board::Pool;
+use common::{Folder, text, write_games};
 use glance::network::{Config, Network, Precision, save};
-use glance_trainer::data::movetext;
-use glance_trainer::data::shard::{self, GameHead, GameResult, Kind};
+use glance_trainer::data::shard::GameResult;
 
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("glance-measuring-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(path.join("data")).expect("temporary folder");
-        let games = [
-            "1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 5. O-O Be7 6. Re1 b5 7. Bb3 d6 8. c3 O-O 1-0",
+/// A folder with a shard of two games, and random weights.
+fn folder(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    std::fs::create_dir_all(folder.0.join("data")).expect("temporary folder");
+    let games = [
+        ("1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 5. O-O Be7 6. Re1 b5 7. Bb3 d6 8. c3 O-O 1-0", GameResult::White),
+        (
             "1. d4 {[%eval 0.2]} d5 {[%eval 0.3]} 2. c4 e6 3. Nc3 Nf6 4. Bg5 Be7 5. e3 O-O 6. Nf3 Nbd7 7. Rc1 c6 0-1",
-        ];
-        let records: Vec<Vec<u8>> = games
-            .iter()
-            .zip([GameResult::White, GameResult::Black])
-            .map(|(text, result)| {
-                let head =
-                    GameHead { result, pool: Pool::Otb, white: Some(2650), black: Some(2510), time_control: None };
-                shard::encode_game(&head, &movetext::parse(text).expect("a game"))
-            })
-            .collect();
-        shard::write(&path.join("data/masters.games"), Kind::Games, &records).expect("written");
-        let config = Config::tiny();
-        let network = Network::<burn_flex::Flex>::new(&config, &Default::default());
-        let weights = save(&network, Precision::Half).expect("saved");
-        std::fs::write(path.join("w.safetensors"), weights).expect("written");
-        Folder(path)
-    }
-
-    fn trainer(&self, arguments: &str) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_glance-trainer"))
-            .current_dir(&self.0)
-            .args(arguments.split_whitespace())
-            .output()
-            .expect("it starts")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+            GameResult::Black,
+        ),
+    ];
+    write_games(&folder.0.join("data/masters.games"), &games);
+    let network = Network::<burn_flex::Flex>::new(&Config::tiny(), &Default::default());
+    folder.write("w.safetensors", save(&network, Precision::Half).expect("saved"));
+    folder
 }
 
 #[test]
 fn a_network_is_measured_in_every_way() {
-    let folder = Folder::new("all");
+    let folder = folder("all");
     let puzzles = "PuzzleId,FEN,Moves,Rating,RatingDeviation\n\
                    abc,rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1,e2e4 e7e5,1500,70\n";
     std::fs::write(folder.0.join("puzzles.csv"), puzzles).expect("written");
@@ -86,7 +56,7 @@ fn a_network_is_measured_in_every_way() {
 
 #[test]
 fn what_cannot_be_measured_is_said_in_one_line() {
-    let folder = Folder::new("bad");
+    let folder = folder("bad");
     std::fs::write(folder.0.join("bad.csv"), "PuzzleId,FEN\nx,y\n").expect("written");
     for (arguments, expected) in [
         ("measure --weights none.safetensors --data data", "none.safetensors"),
@@ -111,7 +81,7 @@ fn what_cannot_be_measured_is_said_in_one_line() {
 #[test]
 fn labels_are_written_from_whites_side_and_go_on_where_they_stopped() {
     use std::os::unix::fs::PermissionsExt as _;
-    let folder = Folder::new("label");
+    let folder = folder("label");
     // Always 17 centipawns for the player to move; while there is a file `stop`, it goes away after twelve questions.
     let engine = "#!/bin/sh\nwhile read -r line; do case \"$line\" in\nuci) echo uciok;;\nisready) echo readyok;;\n\
                   go*) echo >> asked; if [ -f stop ] && [ $(wc -l < asked) -gt 12 ]; then exit 1; fi\n\

@@ -1,7 +1,9 @@
 //! Files as the world publishes them, prepared whole: what is kept, what is left out, and how it goes on after a stop.
 
+mod common;
+
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,38 +15,16 @@ use rand::{Rng, SeedableRng};
 use shakmaty::san::SanPlus;
 use shakmaty::{Chess, Position};
 
-struct Folder(PathBuf);
+use common::Folder;
 
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("glance-preparing-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("temporary folder");
-        Folder(path)
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::create_dir_all(path.parent().expect("in a folder")).expect("temporary folder");
-        std::fs::write(&path, bytes).expect("writable");
-        path
-    }
-
-    fn options(&self, out: &str) -> Options {
-        Options {
-            out: self.0.join(out),
-            seed: 1,
-            selection: None,
-            threads: 2,
-            shard_bytes: 1 << 20,
-            interrupted: Arc::default(),
-        }
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+fn options_in(folder: &Folder, out: &str) -> Options {
+    Options {
+        out: folder.0.join(out),
+        seed: 1,
+        selection: None,
+        threads: 2,
+        shard_bytes: 1 << 20,
+        interrupted: Arc::default(),
     }
 }
 
@@ -120,7 +100,7 @@ const SAMPLE: &str = r#"[Event "Rated Blitz game"]
 fn pgn_is_read_with_all_its_faults() {
     let folder = Folder::new("pgn");
     let input = folder.write("games.pgn", SAMPLE.as_bytes());
-    let options = folder.options("out");
+    let options = options_in(&folder, "out");
     let manifest = prepare(&options, &input);
     let c = &manifest.counts;
     assert_eq!((c.rows, c.kept, c.plies, c.duplicates, c.short, c.variants, c.bad), (7, 2, 22, 1, 2, 1, 1));
@@ -145,11 +125,11 @@ fn a_predicate_chooses_games_of_any_format() {
     let packed = folder.write("packed.pgn.zst", &packed);
     for (input, out) in [(plain, "a"), (packed, "b")] {
         let selection = Some("WhiteElo > 1800 and TimeControl like '600+%' and UTCDate >= '2025-01-01'".into());
-        let options = Options { selection, ..folder.options(out) };
+        let options = Options { selection, ..options_in(&folder, out) };
         let manifest = prepare(&options, &input);
         assert_eq!((manifest.counts.kept, manifest.counts.not_wanted), (1, 6), "{}", input.display());
     }
-    let options = Options { selection: Some("Elo > 3".into()), ..folder.options("c") };
+    let options = Options { selection: Some("Elo > 3".into()), ..options_in(&folder, "c") };
     let error = Preparation::new(options).expect("a folder").file(&folder.0.join("packed.pgn.zst"), "x");
     let error = error.expect_err("no such column").to_string();
     assert!(error.contains("Elo") && error.contains("packed.pgn.zst") && !error.contains('\n'), "{error}");
@@ -162,17 +142,18 @@ fn what_is_cut_short_gives_what_it_has() {
     let text: String = (0..3000).map(|_| random_game(&mut rng)).collect();
     let packed = zstd::encode_all(text.as_bytes(), 1).expect("compresses");
     let input = folder.write("cut.pgn.zst", &packed[..packed.len() * 2 / 3]);
-    let manifest = prepare(&folder.options("out"), &input);
+    let manifest = prepare(&options_in(&folder, "out"), &input);
     assert!(manifest.finished && manifest.counts.kept > 500, "{manifest:?}");
     let reason = manifest.cut_short.expect("cut short");
     assert!(reason.contains("cut.pgn.zst: game "), "{reason}");
     // Not what its name says at all.
     let noise = folder.write("noise.pgn.zst", b"\x00\x01\x02 not zstd");
-    assert_eq!(prepare(&folder.options("out"), &noise).counts.kept, 0);
+    assert_eq!(prepare(&options_in(&folder, "out"), &noise).counts.kept, 0);
     let noise = folder.write("noise.parquet", b"PAR1 not parquet");
-    let error = Preparation::new(folder.options("out")).expect("a folder").file(&noise, "n").expect_err("no Parquet");
+    let error =
+        Preparation::new(options_in(&folder, "out")).expect("a folder").file(&noise, "n").expect_err("no Parquet");
     assert!(error.to_string().contains("noise.parquet"), "{error}");
-    let error = Preparation::new(folder.options("out")).expect("a folder").file(Path::new("games.txt"), "t");
+    let error = Preparation::new(options_in(&folder, "out")).expect("a folder").file(Path::new("games.txt"), "t");
     assert!(error.expect_err("unknown ending").to_string().contains(".pgn.zst"));
 }
 
@@ -199,11 +180,11 @@ fn preparing_goes_on_where_it_was_stopped() {
     let mut rng = StdRng::seed_from_u64(3);
     let text: String = (0..7000).map(|_| random_game(&mut rng)).collect();
     let input = folder.write("games.pgn", text.as_bytes());
-    let whole = Options { shard_bytes: 40_000, ..folder.options("whole") };
+    let whole = Options { shard_bytes: 40_000, ..options_in(&folder, "whole") };
     let expected = prepare(&whole, &input);
     assert!(expected.shards.len() > 2, "{:?}", expected.shards);
 
-    let options = Options { shard_bytes: 40_000, ..folder.options("stopped") };
+    let options = Options { shard_bytes: 40_000, ..options_in(&folder, "stopped") };
     let stopped = Options { interrupted: Arc::new(AtomicBool::new(true)), ..options.clone() };
     for _ in 0..2 {
         stopped.interrupted.store(true, Ordering::Relaxed);
@@ -230,8 +211,8 @@ fn evaluations_come_as_lichess_exports_them_or_flat() {
     writeln!(text, r#"{{"fen":"{start}","line":"g1f3","depth":10,"knodes":1,"cp":5}}"#).expect("in memory");
     writeln!(text, r#"{{"fen":"{start}","line":"e2e5","depth":10,"knodes":1,"cp":5}}"#).expect("in memory");
     writeln!(text, "no json").expect("in memory");
-    let input = folder.write("evals.jsonl.zst", &zstd::encode_all(&text[..], 1).expect("compresses"));
-    let options = folder.options("out");
+    let input = folder.write("evals.jsonl.zst", zstd::encode_all(&text[..], 1).expect("compresses"));
+    let options = options_in(&folder, "out");
     let manifest = prepare(&options, &input);
     let c = &manifest.counts;
     assert_eq!((c.rows, c.kept, c.duplicates, c.bad), (5, 2, 1, 2), "{c:?}");

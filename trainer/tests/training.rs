@@ -1,18 +1,21 @@
 //! A whole run on a handful of games: it learns, it can be killed and resumed, and what it writes the engine plays with.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use burn::backend::Autodiff;
-use glance::board::{Conditions, Game, Pool};
+use common::{Folder, write_games};
+use glance::board::{Conditions, Game};
 use glance::evaluate::{BackendName, open};
 use glance::network::{Config, Network, Precision, save};
+use glance_trainer::data::book;
 use glance_trainer::data::mixture::Mixture;
 use glance_trainer::data::sample::Augmentation;
-use glance_trainer::data::shard::{self, GameHead, GameResult, Kind};
-use glance_trainer::data::{book, movetext};
+use glance_trainer::data::shard::GameResult;
 use glance_trainer::train::card::Card;
 use glance_trainer::train::checkpoint::State;
 use glance_trainer::train::export::export;
@@ -25,41 +28,15 @@ use glance_trainer::train::step::Split;
 
 type B = Autodiff<burn_flex::Flex>;
 
-const GAMES: [&str; 3] = [
-    "1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 5. O-O Be7 6. Re1 b5 7. Bb3 d6 8. c3 O-O 1-0",
-    "1. d4 d5 2. c4 e6 3. Nc3 Nf6 4. Bg5 Be7 5. e3 O-O 6. Nf3 Nbd7 7. Rc1 c6 1/2-1/2",
-    "1. c4 e5 2. Nc3 Nf6 3. Nf3 Nc6 4. g3 d5 5. cxd5 Nxd5 6. Bg2 Nb6 7. O-O Be7 0-1",
+const GAMES: [(&str, GameResult); 3] = [
+    ("1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 5. O-O Be7 6. Re1 b5 7. Bb3 d6 8. c3 O-O 1-0", GameResult::White),
+    ("1. d4 d5 2. c4 e6 3. Nc3 Nf6 4. Bg5 Be7 5. e3 O-O 6. Nf3 Nbd7 7. Rc1 c6 1/2-1/2", GameResult::Draw),
+    ("1. c4 e5 2. Nc3 Nf6 3. Nf3 Nc6 4. g3 d5 5. cxd5 Nxd5 6. Bg2 Nb6 7. O-O Be7 0-1", GameResult::Black),
 ];
 
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("glance-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("temporary folder");
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 fn shards(folder: &Path) -> PathBuf {
-    let results = [GameResult::White, GameResult::Draw, GameResult::Black];
-    let records: Vec<Vec<u8>> = GAMES
-        .iter()
-        .zip(results)
-        .map(|(text, result)| {
-            let head = GameHead { result, pool: Pool::Otb, white: Some(2600), black: Some(2500), time_control: None };
-            shard::encode_game(&head, &movetext::parse(text).expect("a game"))
-        })
-        .collect();
     let path = folder.join("masters.games");
-    shard::write(&path, Kind::Games, &records).expect("written");
+    write_games(&path, &GAMES);
     path
 }
 
