@@ -80,7 +80,7 @@ class Twin(nn.Module):
         return y if bias is None else y + bias
 
     def block(self, i, x):
-        trunk, name = self.config["trunk"], f"blocks.{i}"
+        trunk, name = self.config["trunk"], f"trunk.blocks.{i}"
         n, heads, d = x.shape[0], trunk["heads"], trunk["d_model"]
         y = norm(x)
         split = lambda t: t.reshape(n, 64, heads, d // heads).transpose(1, 2)
@@ -92,11 +92,11 @@ class Twin(nn.Module):
             g = f"{name}.generator"
             code = self.linear(f"{g}.compress", y).reshape(n, -1)
             code = self.linear(f"{g}.generate", torch.relu(self.linear(f"{g}.hidden", code)))
-            maps = norm(code.reshape(n, heads, -1)) @ self.t["shared_map"]
+            maps = norm(code.reshape(n, heads, -1)) @ self.t["trunk.shared_map"]
             scores = scores + maps.reshape(n, heads, 64, 64)
         out = (torch.softmax(scores, -1) @ v).transpose(1, 2).reshape(n, 64, d)
         x = x + self.linear(f"{name}.out", out)
-        return x + self.linear(f"{name}.ffn_out", torch.relu(self.linear(f"{name}.ffn_in", norm(x))))
+        return x + self.linear(f"{name}.ffn.down", torch.relu(self.linear(f"{name}.ffn.up", norm(x))))
 
     def forward(self, codes, marks, globals_):
         n = codes.shape[0]

@@ -6,3 +6,4 @@ pub mod cli;
 pub mod data;
 pub mod measure;
 pub mod train;
+pub mod zoo;

@@ -62,7 +62,7 @@ pub(super) struct Measure {
     json: bool,
 }
 
-fn bar(length: usize, what: &str) -> Result<ProgressBar, Anyhow> {
+pub(super) fn bar(length: usize, what: &str) -> Result<ProgressBar, Anyhow> {
     let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} {per_sec} {eta}")?;
     Ok(ProgressBar::new(length as u64).with_style(style).with_prefix(what.to_owned()))
 }
@@ -182,7 +182,7 @@ impl Measure {
 }
 
 /// The names of the shards in a folder.
-fn names(folder: &Path) -> Result<Vec<String>, Anyhow> {
+pub(super) fn names(folder: &Path) -> Result<Vec<String>, Anyhow> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .map_err(|e| format!("{}: {e}", folder.display()))?
         .filter_map(|e| e.ok().map(|e| e.path()))

@@ -6,6 +6,7 @@ mod label;
 mod measure;
 mod prepare;
 mod train;
+mod zoo;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -33,6 +34,8 @@ enum Command {
     Export(export::Export),
     /// Measure a weights file on positions and puzzles that it was not trained on
     Measure(measure::Measure),
+    /// Train several systems under one budget, measure them, let them play each other, and write one report
+    Zoo(zoo::Zoo),
     /// Make an opening book (Polyglot) from shards of games
     Book(book::MakeBook),
 }
@@ -48,6 +51,7 @@ pub fn main() -> ExitCode {
         Command::Train(command) => command.run(),
         Command::Export(command) => command.run(),
         Command::Measure(command) => command.run(),
+        Command::Zoo(command) => command.run(),
         Command::Book(command) => command.run(),
     };
     match done {

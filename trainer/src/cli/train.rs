@@ -9,7 +9,8 @@ use super::measure::validation_sets;
 use super::{Anyhow, on_interrupt};
 use crate::backend::{BackendName, check_cuda};
 use crate::data::mixture::Mixture;
-use crate::train::checkpoint;
+use crate::measure::validation::ValidationSet;
+use crate::train::checkpoint::{self, State};
 use crate::train::recipe::{Budget, Recipe};
 use crate::train::run::{Options, train};
 use crate::train::step::Split;
@@ -107,22 +108,7 @@ impl Train {
             backend: format!("{:?}", args.backend).to_lowercase(),
             interrupted: on_interrupt()?,
         };
-        let mixture = Arc::new(mixture);
-        let state = match args.backend {
-            BackendName::Flex => {
-                train::<Autodiff<burn_flex::Flex>>(&recipe, &options, mixture, &sets, &[Default::default()])?
-            }
-            BackendName::Ndarray => {
-                train::<Autodiff<burn_ndarray::NdArray<f32>>>(&recipe, &options, mixture, &sets, &[Default::default()])?
-            }
-            #[cfg(feature = "cuda")]
-            BackendName::Cuda => {
-                let devices: Vec<_> = args.devices.iter().map(|&n| burn::backend::cuda::CudaDevice::new(n)).collect();
-                train::<Autodiff<burn::backend::Cuda>>(&recipe, &options, mixture, &sets, &devices)?
-            }
-            #[cfg(not(feature = "cuda"))]
-            BackendName::Cuda => return Err(check_cuda().err().unwrap_or_default().into()),
-        };
+        let state = train_on(args.backend, &args.devices, &recipe, &options, Arc::new(mixture), &sets)?;
         println!(
             "step {}, {:.1} minutes of training; checkpoint in {}",
             state.step,
@@ -131,4 +117,28 @@ impl Train {
         );
         Ok(())
     }
+}
+
+/// Trains on the backend of that name.
+pub(super) fn train_on(
+    backend: BackendName,
+    #[cfg_attr(not(feature = "cuda"), expect(unused_variables, reason = "only GPUs have numbers"))] devices: &[usize],
+    recipe: &Recipe,
+    options: &Options,
+    mixture: Arc<Mixture>,
+    sets: &[ValidationSet],
+) -> Result<State, Anyhow> {
+    Ok(match backend {
+        BackendName::Flex => train::<Autodiff<burn_flex::Flex>>(recipe, options, mixture, sets, &[Default::default()])?,
+        BackendName::Ndarray => {
+            train::<Autodiff<burn_ndarray::NdArray<f32>>>(recipe, options, mixture, sets, &[Default::default()])?
+        }
+        #[cfg(feature = "cuda")]
+        BackendName::Cuda => {
+            let devices: Vec<_> = devices.iter().map(|&n| burn::backend::cuda::CudaDevice::new(n)).collect();
+            train::<Autodiff<burn::backend::Cuda>>(recipe, options, mixture, sets, &devices)?
+        }
+        #[cfg(not(feature = "cuda"))]
+        BackendName::Cuda => return Err(check_cuda().err().unwrap_or_default().into()),
+    })
 }

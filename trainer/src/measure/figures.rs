@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a network said of one position, against what happened.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,8 @@ pub struct OfResult {
 }
 
 /// What a network does on a set of positions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Figures {
     /// Positions with a move worth predicting.
     pub moves: usize,
@@ -62,6 +63,8 @@ pub struct Figures {
     pub policy_loss: f64,
     /// Share of probability on legal moves, without a mask.
     pub legal: f64,
+    /// Cross-entropy of the moves among all moves, without a mask, nats.
+    pub unmasked_loss: f64,
     /// Positions whose outcome is known or judged.
     pub outcomes: usize,
     /// Cross-entropy of the outcomes against the target of training, nats.
@@ -100,6 +103,7 @@ impl Figures {
             plausible: share(|m| m.probability >= 0.2),
             policy_loss: mean(moves().map(|m| m.loss)),
             legal: mean(moves().map(|m| m.legal)),
+            unmasked_loss: mean(moves().map(|m| m.loss - m.legal.max(1e-30).ln())),
             outcomes: looked.iter().filter(|l| l.value.is_some()).count(),
             value_loss: mean(looked.iter().filter_map(|l| l.value)),
             results: results().count(),

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use glance::board::{Conditions, Game, parse_fen};
 use glance::evaluate::{Evaluator, Query, Stop};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::data::read::Puzzle;
 
 /// How well puzzles went.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Solved {
     /// Puzzles looked at.
     pub puzzles: usize,

@@ -1,0 +1,202 @@
+//! The comparison as one page: tables in Markdown, and the same with plots as HTML.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::Write as _;
+
+use super::elo::Rated;
+use super::entry::Entry;
+use crate::measure::plot::{Bar, Curve, bars, lines};
+
+/// What the authors claim, as pairs of systems that differ in one thing: with it, and without.
+const CLAIMS: [(&str, &str, &str); 4] = [
+    (
+        "own and enemy men on a board turned to the player, instead of white and black ones",
+        "deep-chess",
+        "deep-chess-white",
+    ),
+    (
+        "colours exchanged in half of the positions, where the board is White's",
+        "deep-chess-white-flip",
+        "deep-chess-white",
+    ),
+    ("a mixture of experts instead of one dense layer", "deep-chess-moe", "deep-chess"),
+    ("a transformer instead of convolutions", "deep-chess", "alpha-zero"),
+];
+
+/// A system with its rating, and the games it played.
+pub struct Ranked {
+    /// The system.
+    pub entry: Entry,
+    /// In the round robin.
+    pub rated: Rated,
+    /// Games played.
+    pub games: usize,
+}
+
+/// The validation loss that a system's author tells, on the source that comes nearest to the author's.
+fn own_metric(entry: &Entry) -> String {
+    let of = |source: &str| entry.figures.get(source).copied().unwrap_or_default();
+    let percent = |x: f64| format!("{:.1} %", x * 100.0);
+    let (evaluated, people, masters) = (of("positions"), of("online"), of("otb"));
+    match entry.system.as_str() {
+        "microchess" => {
+            format!("an engine's best move: top-1 {}, top-3 {}", percent(evaluated.top1), percent(evaluated.top3))
+        }
+        "chessformer" => format!(
+            "people's moves: top-1 {}, plausible 20 % {}, on legal moves {}",
+            percent(people.top1),
+            percent(people.plausible),
+            percent(people.legal)
+        ),
+        "smolgen" => format!("moves of players over 2000: top-1 {}", percent(masters.top1)),
+        "alphaminustwo" => format!(
+            "loss of the evaluation (±4) {:.3}, of the move among all {:.3}",
+            evaluated.own_error, evaluated.unmasked_loss
+        ),
+        name if name.starts_with("deep-chess") || name.starts_with("alpha-zero") => {
+            format!("policy cross-entropy {:.3}, value MSE {:.4}", evaluated.policy_loss, evaluated.own_error)
+        }
+        _ => format!("people's moves: top-1 {}; masters' {}", percent(people.top1), percent(masters.top1)),
+    }
+}
+
+fn interval(r: &Rated) -> String {
+    format!("{:+.0} ({:+.0} to {:+.0})", r.elo, r.low, r.high)
+}
+
+/// Tables: what each system costs, what it predicts, how it plays, and the answers to the authors' claims. `budget` says in
+/// words what every system was given.
+pub fn markdown(systems: &[Ranked], budget: &str) -> String {
+    let mut out = format!("# Systems side by side\n\n{budget}\n\n");
+    out += "| system | weights | MFLOP a position | training, positions/s | a move on one core | Elo, one glance a move | top-1 | top-3 | plausible 20 % | on legal moves | policy loss | value loss | puzzles |\n\
+            |---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
+    let percent = |x: f64| format!("{:.1} %", x * 100.0);
+    for Ranked { entry: e, rated, .. } in systems {
+        let value = if e.has_value { format!("{:.3}", e.mean(|f| f.value_loss)) } else { "–".into() };
+        let puzzles = e.puzzles.map_or("–".into(), |p| percent(p.solved));
+        let _ = writeln!(
+            out,
+            "| `{}` | {:.2} M | {:.1} | {:.0} | {:.2} ms | {} | {} | {} | {} | {} | {:.3} | {value} | {puzzles} |",
+            e.system,
+            e.parameters as f64 / 1e6,
+            2.0 * e.multiply_adds as f64 / 1e6,
+            e.positions as f64 / (e.minutes * 60.0).max(1e-9),
+            e.milliseconds,
+            interval(rated),
+            percent(e.mean(|f| f.top1)),
+            percent(e.mean(|f| f.top3)),
+            percent(e.mean(|f| f.plausible)),
+            percent(e.mean(|f| f.legal)),
+            e.mean(|f| f.policy_loss),
+        );
+    }
+    out += "\nShares and losses are means over the held-out sources, equally weighted; losses are cross-entropies in nats, the policy's among the \
+            legal moves, the value's of win, draw and loss. Elo is relative to the mean of all, with the 95 % interval.\n";
+    out += "\n| system | in its author's own measure |\n|---|---|\n";
+    for Ranked { entry, .. } in systems {
+        let _ = writeln!(out, "| `{}` | {} |", entry.system, own_metric(entry));
+    }
+    let find = |name: &str| systems.iter().find(|r| r.entry.system == name);
+    let mut claims = String::new();
+    for (claim, with, without) in CLAIMS {
+        let (Some(with), Some(without)) = (find(with), find(without)) else { continue };
+        let loss = |r: &Ranked| r.entry.mean(|f| f.policy_loss);
+        let half = |r: &Rated| (r.high - r.low) / 2.0;
+        let (elo, error) = (with.rated.elo - without.rated.elo, half(&with.rated).hypot(half(&without.rated)));
+        let verdict = match (loss(with) < loss(without), elo.abs() > error) {
+            (true, true) if elo > 0.0 => "yes",
+            (false, true) if elo < 0.0 => "no",
+            (true, _) => "it predicts better; games do not decide",
+            (false, _) => "it predicts no better; games do not decide",
+        };
+        let _ = writeln!(
+            claims,
+            "| {claim} | `{}` {:.3} | `{}` {:.3} | {elo:+.0} ± {error:.0} | {verdict} |",
+            with.entry.system,
+            loss(with),
+            without.entry.system,
+            loss(without),
+        );
+    }
+    if !claims.is_empty() {
+        out += "\n| does it help: | with, policy loss | without | Elo | answer here |\n|---|---|---|---|---|\n";
+        out += &claims;
+    }
+    out
+}
+
+fn loss_curves(systems: &[Ranked]) -> Vec<Curve> {
+    systems
+        .iter()
+        .map(|r| {
+            let mut steps: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+            r.entry.curve.iter().for_each(|v| steps.entry(v.step).or_default().push(v.policy_loss));
+            let last = steps.keys().last().copied().unwrap_or(1).max(1);
+            let mean = |losses: Vec<f64>| losses.iter().sum::<f64>() / losses.len().max(1) as f64;
+            let positions = r.entry.positions as f64 / last as f64 / 1e3;
+            let points = steps.into_iter().map(|(step, losses)| (step as f64 * positions, mean(losses))).collect();
+            Curve { name: r.entry.system.clone(), points }
+        })
+        .collect()
+}
+
+/// The same tables with plots, in one file that needs no other.
+///
+/// # Errors
+/// When a plot cannot be drawn.
+pub fn html(systems: &[Ranked], budget: &str) -> Result<String, Box<dyn Error>> {
+    let bar =
+        |r: &Ranked, value: f64, interval: Option<(f64, f64)>| Bar { name: r.entry.system.clone(), value, interval };
+    let of = |value: fn(&Ranked) -> f64| -> Vec<Bar> { systems.iter().map(|r| bar(r, value(r), None)).collect() };
+    let elo: Vec<Bar> = systems.iter().map(|r| bar(r, r.rated.elo, Some((r.rated.low, r.rated.high)))).collect();
+    let pictures = [
+        bars("Elo in the round robin, one glance a move", "Elo", &elo)?,
+        lines("Policy loss on held-out positions", "thousand positions", "nats", &loss_curves(systems))?,
+        bars("Moves predicted first, mean of sources", "%", &of(|r| 100.0 * r.entry.mean(|f| f.top1)))?,
+        bars("One glance on one core", "ms", &of(|r| r.entry.milliseconds))?,
+    ];
+    Ok(format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Systems side by side</title>\n\
+         <style>body{{font-family:sans-serif;margin:2em}}svg{{margin:4px}}</style></head><body>\n{}\n<pre>{}</pre>\n</body></html>\n",
+        pictures.join("\n"),
+        markdown(systems, budget).replace('&', "&amp;").replace('<', "&lt;"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::figures::Figures;
+
+    fn ranked(system: &str, loss: f64, elo: f64) -> Ranked {
+        let figures = Figures { policy_loss: loss, top1: 0.25, ..Figures::default() };
+        let entry = Entry {
+            system: system.into(),
+            parameters: 1_500_000,
+            multiply_adds: 10_000_000,
+            has_value: false,
+            positions: 60_000,
+            minutes: 1.0,
+            milliseconds: 1.25,
+            figures: [("positions".to_owned(), figures)].into_iter().collect(),
+            puzzles: None,
+            curve: Vec::new(),
+        };
+        Ranked { entry, rated: Rated { elo, low: elo - 20.0, high: elo + 20.0 }, games: 10 }
+    }
+
+    #[test]
+    fn claims_are_answered_where_both_sides_are_there() {
+        let text = markdown(&[ranked("deep-chess", 2.0, 50.0), ranked("alpha-zero", 2.1, -50.0)], "Budget.");
+        assert!(text.contains("| `deep-chess` | 1.50 M | 20.0 | 1000 | 1.25 ms | +50 (+30 to +70) | 25.0 %"), "{text}");
+        assert!(text.contains(
+            "| a transformer instead of convolutions | `deep-chess` 2.000 | `alpha-zero` 2.100 | +100 ± 28 | yes |"
+        ));
+        assert!(!text.contains("mixture of experts"));
+        let text = markdown(&[ranked("deep-chess-moe", 2.0, 5.0), ranked("deep-chess", 2.1, 0.0)], "Budget.");
+        assert!(text.contains("it predicts better; games do not decide"), "{text}");
+        let page = html(&[ranked("microchess", 2.0, 5.0)], "A & B.").expect("drawn");
+        assert!(page.contains("</svg>") && page.contains("A &amp; B."));
+    }
+}
