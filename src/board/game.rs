@@ -47,7 +47,7 @@ pub enum Repetitions {
 }
 
 /// A position with the history that matters: earlier boards for the network, keys for repetitions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Game {
     position: Chess,
     /// Boards before this one, newest first, at most `BOARDS - 1`.

@@ -9,7 +9,7 @@ use super::settings::{SearchName, Settings};
 use super::tablebase::Tablebases;
 use crate::board::{Conditions, Game, Pool, Seat, Terminal};
 use crate::evaluate::{Evaluation, Evaluator, Stop, Wdl};
-use crate::search::{Answer, Limits, Line, Policy, Report, Score, Search, Task, find_mate, mating_move};
+use crate::search::{Answer, Kept, Limits, Line, Policy, Report, Score, Search, Task, find_mate, mating_move};
 
 /// The book inside the program.
 static EMBEDDED_BOOK: &[u8] = include_bytes!("../../weights/book.bin");
@@ -65,6 +65,8 @@ pub struct Engine {
     fixed: bool,
     book: Book,
     tables: Tablebases,
+    /// What a tree search leaves for the next.
+    kept: Kept,
 }
 
 impl Default for Engine {
@@ -75,6 +77,7 @@ impl Default for Engine {
             fixed: false,
             book: Book::embedded(EMBEDDED_BOOK),
             tables: Tablebases::embedded(),
+            kept: Kept::default(),
         }
     }
 }
@@ -144,6 +147,8 @@ impl Engine {
             errors.push(EngineError::NoValue { asked: new.search.name(), used: used.name() });
             new.search = used;
         }
+        // Another network, other tables or rules: what the tree knows may not hold.
+        self.kept.clear();
         self.settings = new;
         errors
     }
@@ -169,6 +174,7 @@ impl Engine {
         if let Some(evaluator) = &self.evaluator {
             evaluator.clear();
         }
+        self.kept.clear();
     }
 
     /// The book's moves here, with their weights.
@@ -208,6 +214,7 @@ impl Engine {
         let conditions = self.conditions(game.position().turn(), go);
         let settings = &self.settings;
         let evaluator = ready(&mut self.evaluator, settings)?;
+        let endings = self.tables.within(settings.syzygy_probe_limit, settings.syzygy_50_move_rule);
         let task = Task {
             game,
             conditions: &conditions,
@@ -216,6 +223,8 @@ impl Engine {
             stop,
             evaluator,
             memory: settings.half_of_hash(),
+            kept: Some(&self.kept),
+            endings: Some(&endings),
         };
         let allowed = task.moves();
         let mut limits = go.limits.clone();
@@ -262,7 +271,8 @@ impl Engine {
             let most = if limits.deepen || go.analysis { u64::MAX } else { 20_000_000 };
             if let Some(line) = find_mate(game.position(), &allowed, moves, most, stop) {
                 let mate = i32::try_from(line.len().div_ceil(2)).unwrap_or(i32::MAX);
-                proved = Some(Line { moves: line, score: Score::Mate(mate), probability: 1.0, rank: f32::INFINITY });
+                let (score, rank) = (Score::Mate(mate), f32::INFINITY);
+                proved = Some(Line { moves: line, score, probability: 1.0, rank });
             }
         }
         if let Some(line) = proved {
@@ -282,11 +292,12 @@ impl Engine {
         let lines = if draws { allowed.len() } else { settings.multi_pv };
         let whole = Task { limits: &limits, lines, ..task };
         let Answer { mut report } = search.search(&whole, &mut |report| {
+            let tbhits = tbhits + report.tbhits;
             let mut report = Report { tbhits, hashfull: evaluator.hashfull(), ..report.clone() };
             report.lines.truncate(settings.multi_pv.max(1));
             tell(&report);
         });
-        report.tbhits = tbhits;
+        report.tbhits += tbhits;
         if draws {
             let unit = search.rank_unit() * temperature as f32 / 100.0;
             draw(&mut report.lines, unit, &mut rand::rng());

@@ -7,7 +7,11 @@ use std::sync::Arc;
 use include_dir::{Dir, include_dir};
 use shakmaty::{Chess, Move, Position};
 use shakmaty_syzygy::filesystem::{Filesystem, OsFilesystem, RandomAccessFile, ReadHint};
-use shakmaty_syzygy::{Dtz, Tablebase};
+use shakmaty_syzygy::{self as syzygy, Dtz, Tablebase};
+
+use crate::board::Game;
+use crate::evaluate::Wdl;
+use crate::search::Endings;
 
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/tablebases");
 /// The folder that the embedded files appear in. No such path can come from a user: it holds a NUL.
@@ -100,6 +104,11 @@ impl Tablebases {
         self.tables.max_pieces()
     }
 
+    /// The tables up to a number of men, for a search.
+    pub fn within(&self, limit: usize, fifty_move_rule: bool) -> Within<'_> {
+        Within { tables: self, limit: limit.min(self.men()), fifty_move_rule }
+    }
+
     /// The best of the allowed moves, if the tables know the position.
     pub fn probe(&self, position: &Chess, allowed: &[Move], limit: usize, fifty_move_rule: bool) -> Option<Verdict> {
         let men = position.board().occupied().count();
@@ -144,6 +153,32 @@ impl Tablebases {
             (_, false) => dtz.abs() + 1,
         };
         Some((wdl, plies))
+    }
+}
+
+/// Tables up to a number of men.
+pub struct Within<'a> {
+    tables: &'a Tablebases,
+    limit: usize,
+    fifty_move_rule: bool,
+}
+
+impl Endings for Within<'_> {
+    /// Known just after a capture or a pawn's move only: later the fifty-move rule may spoil what the tables say.
+    fn outcome(&self, game: &Game) -> Option<Wdl> {
+        let position = game.position();
+        let known = position.halfmoves() == 0 || !self.fifty_move_rule;
+        if !known || position.board().occupied().count() > self.limit || position.castles().any() {
+            return None;
+        }
+        let wdl = self.tables.tables.probe_wdl_after_zeroing(position).ok()?;
+        Some(match wdl {
+            syzygy::Wdl::Win => Wdl::WIN,
+            syzygy::Wdl::Loss => Wdl::LOSS,
+            syzygy::Wdl::CursedWin if !self.fifty_move_rule => Wdl::WIN,
+            syzygy::Wdl::BlessedLoss if !self.fifty_move_rule => Wdl::LOSS,
+            _ => Wdl::DRAW,
+        })
     }
 }
 

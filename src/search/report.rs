@@ -78,6 +78,21 @@ pub struct Report {
     pub hashfull: u32,
     /// The best first. Never empty once a search is done.
     pub lines: Vec<Line>,
+    /// What a tree search knows of each of its root's moves, the most visited first; empty for other searches.
+    pub stats: Vec<MoveStats>,
+}
+
+/// What a tree search knows of a move.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MoveStats {
+    /// The move.
+    pub m: Move,
+    /// How often it was tried.
+    pub visits: u32,
+    /// The network's probability of it.
+    pub prior: f32,
+    /// How the game stands after it, for the player who makes it; none before the first visit.
+    pub score: Option<Score>,
 }
 
 #[cfg(test)]

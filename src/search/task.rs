@@ -3,8 +3,9 @@
 use shakmaty::{Move, MoveList, Position};
 
 use super::report::{Line, Report};
+use super::tree::Kept;
 use crate::board::{Conditions, Game};
-use crate::evaluate::{Evaluator, Stop};
+use crate::evaluate::{Evaluator, Stop, Wdl};
 
 /// How far a search may go. The clock is in the stop signal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,6 +41,16 @@ pub struct Task<'a> {
     pub evaluator: &'a dyn Evaluator,
     /// Bytes that the search itself may fill.
     pub memory: usize,
+    /// The tree of the search before, to go on with, and where this one's is left.
+    pub kept: Option<&'a Kept>,
+    /// Who knows how endings end.
+    pub endings: Option<&'a dyn Endings>,
+}
+
+/// Knows some endings exactly.
+pub trait Endings: Send + Sync {
+    /// How the game ends with best play, for the player to move; `None` where it is not known.
+    fn outcome(&self, game: &Game) -> Option<Wdl>;
 }
 
 impl Task<'_> {

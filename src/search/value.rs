@@ -230,6 +230,8 @@ mod tests {
             stop: &Stop::new(false, None),
             evaluator: &Scripted::default(),
             memory: 1 << 20,
+            kept: None,
+            endings: None,
         };
         Value::default().search(&task, &mut |_| {})
     }

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::board::Game;
-use crate::evaluate::Evaluation;
+use crate::evaluate::{Evaluation, MoveEvaluation};
 use crate::play::Settings;
-use crate::search::{Line, Report, Score};
+use crate::search::{Line, MoveStats, Report, Score};
 
 /// The moves of a line in UCI notation, as long as they are legal.
 fn pv(game: &Game, line: &Line, chess960: bool) -> String {
@@ -53,15 +53,28 @@ pub fn lines(game: &Game, report: &Report, settings: &Settings, time: Duration) 
         .collect()
 }
 
-/// One `info string` line for each legal move, the least probable first, as `VerboseMoveStats` users know it.
-pub fn move_stats(game: &Game, evaluation: &Evaluation, settings: &Settings) -> Vec<String> {
-    evaluation
-        .moves
-        .iter()
-        .rev()
+/// One `info string` line for each legal move, the best last, as `VerboseMoveStats` users know it: visits (N), prior (P), logit (L),
+/// win, draw and loss (WDL), and win less loss (Q) of what was visited.
+pub fn move_stats(game: &Game, evaluation: &Evaluation, stats: &[MoveStats], settings: &Settings) -> Vec<String> {
+    let of = |m| stats.iter().find(|s| s.m == m);
+    let mut moves: Vec<&MoveEvaluation> = evaluation.moves.iter().rev().collect();
+    moves.sort_by_key(|e| of(e.m).map_or(0, |s| s.visits));
+    moves
+        .into_iter()
         .map(|e| {
             let name = game.uci(e.m, settings.chess960);
-            format!("info string {name:5} (P: {:5.2}%) (L: {:7.3})", e.probability * 100.0, e.logit)
+            let mut out = format!("info string {name:5} (P: {:5.2}%) (L: {:7.3})", e.probability * 100.0, e.logit);
+            if let Some(stats) = of(e.m) {
+                let _ = write!(out, " (N: {:5})", stats.visits);
+                if let Some(score) = stats.score {
+                    let [win, draw, loss] = score.wdl().per_mille();
+                    let _ = write!(out, " (WDL: {win} {draw} {loss}) (Q: {:+.4})", score.wdl().balance());
+                }
+                if let Some(Score::Mate(n)) = stats.score {
+                    let _ = write!(out, " (M: {n})");
+                }
+            }
+            out
         })
         .collect()
 }

@@ -112,7 +112,7 @@ fn search(engine: &mut Engine, game: &Game, go: &Go, stop: &Stop, out: &Output) 
     match result {
         Ok(decision) => {
             if let Some(glance) = &decision.glance {
-                out.lines(info::move_stats(game, glance, &settings));
+                out.lines(info::move_stats(game, glance, &decision.report.stats, &settings));
             }
             best_move(game, &decision, settings.chess960)
         }

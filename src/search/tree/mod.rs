@@ -4,17 +4,23 @@
 //! and the policy's liking for it, and brings that position's win, draw and loss back to the root. The most visited
 //! move is played. Mates, stalemates, repetitions and the fifty-move rule are known exactly.
 
-use std::num::NonZeroU32;
-use std::time::Instant;
+mod halving;
+mod kept;
+mod nodes;
 
-use shakmaty::{Move, Position};
+use std::time::{Duration, Instant};
 
 use super::ends::{ended, judged};
-use super::mate::mating_move;
-use super::report::{Line, Report, Score};
+use super::report::{Line, MoveStats, Report, Score};
 use super::task::{Answer, Search, Task};
 use crate::board::Game;
-use crate::evaluate::{Evaluation, Query, Wdl};
+use crate::evaluate::{Query, Wdl};
+
+pub use halving::Halving;
+pub use kept::Kept;
+
+use halving::Root;
+use nodes::{Edge, Nodes};
 
 /// Simulations when nothing else ends the search.
 const NATURAL: u64 = 128;
@@ -35,47 +41,19 @@ pub struct Tree {
     /// How much worse than its position's value a move is taken to be before it was tried, times the root of the
     /// policy's share of the moves that were.
     pub fpu_reduction: f32,
+    /// How the root is searched with few looks.
+    pub halving: Halving,
 }
 
 impl Default for Tree {
     fn default() -> Tree {
-        Tree { c_puct: 1.75, c_factor: 2.0, c_base: 10_000.0, fpu_reduction: 0.4 }
-    }
-}
-
-struct Edge {
-    m: Move,
-    prior: f32,
-    /// The root is nobody's child, so no child has number 0.
-    child: Option<NonZeroU32>,
-}
-
-#[derive(Default)]
-struct Node {
-    /// The most probable move first; empty until the network has looked, and where the game is over.
-    edges: Vec<Edge>,
-    visits: u32,
-    /// Visits under way in the batch at hand.
-    pending: u32,
-    /// Sums over the visits, for the player to move.
-    win: f64,
-    draw: f64,
-    loss: f64,
-    /// The exact score, for the player to move.
-    proved: Option<Score>,
-}
-
-impl Node {
-    fn wdl(&self) -> Wdl {
-        let n = f64::from(self.visits.max(1));
-        match self.proved {
-            Some(score) => score.wdl(),
-            None => Wdl { win: (self.win / n) as f32, draw: (self.draw / n) as f32, loss: (self.loss / n) as f32 },
+        Tree {
+            c_puct: 1.75,
+            c_factor: 2.0,
+            c_base: 10_000.0,
+            fpu_reduction: 0.4,
+            halving: Halving { below: 0, most: 16, visit: 50.0, scale: 0.1 },
         }
-    }
-
-    fn open(&mut self, moves: impl Iterator<Item = (Move, f32)>) {
-        self.edges = moves.map(|(m, prior)| Edge { m, prior, child: None }).collect();
     }
 }
 
@@ -91,9 +69,11 @@ struct Leaf {
 struct Run<'a> {
     task: &'a Task<'a>,
     params: Tree,
-    nodes: Vec<Node>,
-    bytes: usize,
+    nodes: Nodes,
+    /// How the root's moves are chosen with few looks; by upper bounds otherwise.
+    halving: Option<Root>,
     evaluated: u64,
+    tbhits: u64,
     simulations: u64,
     /// Sum and maximum of the plies that simulations went down.
     plies: u64,
@@ -104,19 +84,25 @@ impl Search for Tree {
     fn search(&self, task: &Task, tell: &mut dyn FnMut(&Report)) -> Answer {
         let start = Instant::now();
         let mut run = Run::new(task, *self);
-        let root = run.look_at_root();
+        run.begin();
+        run.plan(start.elapsed());
         let batch = task.evaluator.batch().max(1);
         let mut told = 16;
-        while !run.is_over(&root, start) {
+        while !run.is_over(start) {
             if run.simulate(batch).is_err() {
                 break;
             }
+            run.prune();
             if run.simulations >= told {
                 told *= 2;
-                tell(&run.answer(&root).report);
+                tell(&run.answer().report);
             }
         }
-        run.answer(&root)
+        let answer = run.answer();
+        if let Some(kept) = task.kept {
+            kept.put(run.nodes, task.game, task.conditions);
+        }
+        answer
     }
 }
 
@@ -125,32 +111,74 @@ struct Ended;
 
 impl<'a> Run<'a> {
     fn new(task: &'a Task<'a>, params: Tree) -> Self {
-        Run { task, params, nodes: Vec::new(), bytes: 0, evaluated: 0, simulations: 0, plies: 0, seldepth: 1 }
+        Run {
+            task,
+            params,
+            nodes: Nodes::default(),
+            halving: None,
+            evaluated: 0,
+            tbhits: 0,
+            simulations: 0,
+            plies: 0,
+            seldepth: 1,
+        }
     }
 
-    fn look_at_root(&mut self) -> Evaluation {
-        let evaluation = self.task.evaluator.glance(self.task.game, self.task.conditions);
-        let allowed = self.task.moves();
-        let mut root = Node::default();
-        root.open(evaluation.moves.iter().filter(|e| allowed.contains(&e.m)).map(|e| (e.m, e.probability)));
+    /// Bytes that the tree may hold, so that there is room for a copy of half of it when it is pruned.
+    fn memory(&self) -> usize {
+        self.task.memory / 3 * 2
+    }
+
+    /// Makes room where the tree has grown too large.
+    fn prune(&mut self) {
+        if self.nodes.bytes() > self.memory() {
+            self.nodes.prune(self.memory() / 2);
+        }
+    }
+
+    /// Goes on with the tree of the search before, or looks at the root. What is limited by nodes always begins anew, so that it gives
+    /// the same twice.
+    fn begin(&mut self) {
+        let (task, allowed) = (self.task, self.task.moves());
+        let legal = shakmaty::Position::legal_moves(task.game.position()).len();
+        let below = task.kept.and_then(|kept| kept.below(task.game, task.conditions));
+        if let Some(nodes) = below.filter(|_| task.limits.nodes.is_none() && allowed.len() == legal) {
+            self.nodes = nodes;
+            self.prune();
+            return;
+        }
+        let evaluation = task.evaluator.glance(task.game, task.conditions);
+        self.nodes.add(None);
+        let moves = evaluation.moves.iter().filter(|e| allowed.contains(&e.m));
+        self.nodes.open(0, moves.map(|e| (e.m, e.probability)));
         self.evaluated = 1;
-        self.nodes.push(root);
         self.back_up(&[0], evaluation.wdl);
-        evaluation
+    }
+
+    /// Decides how the root is searched, from the looks that there will be: known, or guessed from the time that the first took.
+    fn plan(&mut self, first: Duration) {
+        let task = self.task;
+        let by_time = || {
+            let time = task.stop.remaining().filter(|_| self.evaluated == 1)?;
+            Some((time.as_secs_f64() / first.as_secs_f64().max(1e-6)) as u64)
+        };
+        let budget = match task.limits.nodes {
+            Some(nodes) => Some(nodes.saturating_sub(self.evaluated)),
+            None => by_time(),
+        };
+        let fresh = self.nodes.root().visits == 1;
+        let few = budget.filter(|&b| fresh && task.lines == 1 && b > 1 && b < self.params.halving.below);
+        self.halving = few.map(|budget| Root::new(self.params.halving, &self.nodes, budget));
     }
 
     /// Whether the search is to end: asked to, at a limit, or because nothing that is still possible would change the move.
-    fn is_over(&self, root: &Evaluation, start: Instant) -> bool {
+    fn is_over(&self, start: Instant) -> bool {
         let (task, limits) = (self.task, self.task.limits);
         let natural = !limits.deepen && limits.nodes.is_none() && limits.depth.is_none();
-        if self.simulations >= MOST
-            || task.is_over(self.evaluated)
-            || natural && self.simulations >= NATURAL
-            || self.bytes > task.memory
-        {
+        if self.simulations >= MOST || task.is_over(self.evaluated) || natural && self.simulations >= NATURAL {
             return true;
         }
-        if limits.depth.is_some_and(|most| self.depth() >= most) || self.nodes[0].proved.is_some() {
+        if limits.depth.is_some_and(|most| self.depth() >= most) || self.nodes.root().proved.is_some() {
             return true;
         }
         // Positions that cost nothing (mates, draws) do not count as evaluated, but they end at some time too.
@@ -160,7 +188,7 @@ impl<'a> Run<'a> {
         if task.stop.is_held() {
             return false;
         }
-        root.moves.len() == 1 || self.nodes[0].edges.len() == 1 || limits.save && self.is_settled(start)
+        self.nodes.root().edges.len() == 1 || limits.save && self.is_settled(start)
     }
 
     /// Whether the second most visited move could not catch up with the first in the time that is left.
@@ -168,7 +196,7 @@ impl<'a> Run<'a> {
         let Some(time) = self.task.stop.remaining().filter(|_| self.task.lines == 1 && self.simulations >= 8) else {
             return false;
         };
-        let mut visits: Vec<u32> = self.nodes[0].edges.iter().map(|e| self.visits(e)).collect();
+        let mut visits: Vec<u32> = self.nodes.root().edges.iter().map(|e| self.nodes.visits(e)).collect();
         visits.sort_unstable_by(|a, b| b.cmp(a));
         let lead = u64::from(visits[0] - visits.get(1).copied().unwrap_or(0));
         let pace = start.elapsed().as_secs_f64() / self.simulations as f64;
@@ -176,27 +204,19 @@ impl<'a> Run<'a> {
         lead > left
     }
 
-    fn child(&self, edge: &Edge) -> Option<&Node> {
-        edge.child.map(|child| &self.nodes[child.get() as usize])
-    }
-
-    fn visits(&self, edge: &Edge) -> u32 {
-        self.child(edge).map_or(0, |child| child.visits)
-    }
-
     /// Gathers up to `batch` positions, has them evaluated and brings the results back.
     fn simulate(&mut self, batch: usize) -> Result<(), Ended> {
         let mut leaves: Vec<Leaf> = Vec::with_capacity(batch);
         // What is known without the network does not fill the batch; collisions would be met for ever.
         for _ in 0..4 * batch {
-            if leaves.len() == batch || self.nodes[0].proved.is_some() {
+            if leaves.len() == batch || self.nodes.root().proved.is_some() {
                 break;
             }
             let Some(leaf) = self.descend() else { break };
             match leaf.known {
                 Some(score) => self.know(&leaf.path, score),
                 None => {
-                    leaf.path.iter().for_each(|&n| self.nodes[n as usize].pending += 1);
+                    leaf.path.iter().for_each(|&n| self.nodes.node_mut(n as usize).pending += 1);
                     leaves.push(leaf);
                 }
             }
@@ -206,14 +226,15 @@ impl<'a> Run<'a> {
         }
         let queries: Vec<Query> =
             leaves.iter().map(|l| Query { game: &l.game, conditions: self.task.conditions }).collect();
-        let evaluations = self.task.evaluator.evaluate(&queries, self.task.stop).map_err(|_| Ended)?;
+        let found = self.task.evaluator.evaluate(&queries, self.task.stop);
+        for leaf in &leaves {
+            leaf.path.iter().for_each(|&n| self.nodes.node_mut(n as usize).pending -= 1);
+        }
+        let evaluations = found.map_err(|_| Ended)?;
         self.evaluated += evaluations.len() as u64;
         for (leaf, evaluation) in leaves.iter().zip(evaluations) {
-            leaf.path.iter().for_each(|&n| self.nodes[n as usize].pending -= 1);
             let Some(&last) = leaf.path.last() else { continue };
-            let node = &mut self.nodes[last as usize];
-            node.open(evaluation.moves.iter().map(|e| (e.m, e.probability)));
-            self.bytes += node.edges.len() * size_of::<Edge>();
+            self.nodes.open(last as usize, evaluation.moves.iter().map(|e| (e.m, e.probability)));
             self.back_up(&leaf.path, judged(&leaf.game, evaluation.wdl));
         }
         Ok(())
@@ -226,27 +247,32 @@ impl<'a> Run<'a> {
         let mut game = self.task.game.clone();
         let mut at = 0_usize;
         loop {
-            let edge = self.select(at)?;
-            game.play(self.nodes[at].edges[edge].m);
-            match self.nodes[at].edges[edge].child {
+            let edge = match &mut self.halving {
+                Some(root) if at == 0 => root.select(&self.nodes)?,
+                _ => self.select(at)?,
+            };
+            game.play(self.nodes.node(at).edges[edge].m);
+            match self.nodes.node(at).edges[edge].child {
                 Some(child) => {
                     path.push(child.get());
                     at = child.get() as usize;
-                    let node = &self.nodes[at];
+                    let node = self.nodes.node(at);
                     let tired = path.len() > DEEPEST;
                     if let Some(score) = node.proved.or_else(|| tired.then(|| Score::Expected(node.wdl()))) {
                         return Some(Leaf { path, game, known: Some(score) });
                     }
-                    if node.edges.is_empty() {
+                    if node.edges.is_empty() && node.pending > 0 {
                         return None;
+                    }
+                    if node.edges.is_empty() {
+                        // A batch that was cut short left it so.
+                        return Some(Leaf { path, game, known: None });
                     }
                 }
                 None => {
-                    let child = self.nodes.len() as u32;
-                    self.nodes[at].edges[edge].child = NonZeroU32::new(child);
-                    let known = ended(&game);
-                    self.add(known);
-                    let known = known.or_else(|| self.mate_at_once(child as usize, &game));
+                    let known = ended(&game).or_else(|| self.endings(&game));
+                    let child = self.nodes.add_child(at, edge, known);
+                    let known = known.or_else(|| self.nodes.mate_at_once(child as usize, &game));
                     path.push(child);
                     return Some(Leaf { path, game, known });
                 }
@@ -254,31 +280,23 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn add(&mut self, proved: Option<Score>) {
-        self.nodes.push(Node { proved, ..Node::default() });
-        self.bytes += size_of::<Node>();
-    }
-
-    /// Proves a new node where a move mates: no network is asked what the rules know, and it would try such a move late.
-    fn mate_at_once(&mut self, at: usize, game: &Game) -> Option<Score> {
-        let m = mating_move(game.position(), &game.position().legal_moves())?;
-        let mated = self.nodes.len() as u32;
-        self.add(Some(Score::Mate(0)));
-        self.nodes[at].edges = vec![Edge { m, prior: 1.0, child: NonZeroU32::new(mated) }];
-        self.nodes[at].proved = Some(Score::Mate(1));
-        self.nodes[at].proved
+    /// What tablebases know, for the player to move.
+    fn endings(&mut self, game: &Game) -> Option<Score> {
+        let wdl = self.task.endings?.outcome(game)?;
+        self.tbhits += 1;
+        Some(Score::Expected(wdl))
     }
 
     /// The edge with the greatest upper bound; moves that are proved to lose stand back.
     fn select(&self, at: usize) -> Option<usize> {
-        let node = &self.nodes[at];
+        let node = self.nodes.node(at);
         let n = (node.visits + node.pending) as f32;
-        let tried: f32 = node.edges.iter().filter(|e| self.visits(e) > 0).map(|e| e.prior).sum();
+        let tried: f32 = node.edges.iter().filter(|e| self.nodes.visits(e) > 0).map(|e| e.prior).sum();
         let untried = node.wdl().balance() - self.params.fpu_reduction * tried.sqrt();
         let c = self.params.c_puct + self.params.c_factor * ((n + self.params.c_base) / self.params.c_base).ln();
         let c = c * n.max(1.0).sqrt();
         let bound = |edge: &Edge| {
-            let Some(child) = self.child(edge) else {
+            let Some(child) = self.nodes.child(edge) else {
                 return untried + c * edge.prior;
             };
             let lost = matches!(child.proved, Some(Score::Mate(n)) if n > 0);
@@ -290,16 +308,8 @@ impl<'a> Run<'a> {
         bounds.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(i, _)| i)
     }
 
-    /// Adds a result, as the player to move at the end of the path sees it, to every node of the path.
-    fn back_up(&mut self, path: &[u32], mut wdl: Wdl) {
-        for &at in path.iter().rev() {
-            let node = &mut self.nodes[at as usize];
-            node.visits += 1;
-            node.win += f64::from(wdl.win);
-            node.draw += f64::from(wdl.draw);
-            node.loss += f64::from(wdl.loss);
-            wdl = wdl.flipped();
-        }
+    fn back_up(&mut self, path: &[u32], wdl: Wdl) {
+        self.nodes.back_up(path, wdl);
         self.simulations += 1;
         self.plies += path.len() as u64 - 1;
         self.seldepth = self.seldepth.max(path.len() as u32 - 1);
@@ -308,23 +318,7 @@ impl<'a> Run<'a> {
     /// Adds an exact result, and draws mates back as far as they are forced.
     fn know(&mut self, path: &[u32], score: Score) {
         self.back_up(path, score.wdl());
-        for &at in path.iter().rev().skip(1) {
-            let Some(score) = self.forced(at as usize) else { break };
-            self.nodes[at as usize].proved = Some(score);
-        }
-    }
-
-    /// The mate at a node, if its moves force one: the shortest for the player to move, else the longest against him.
-    fn forced(&self, at: usize) -> Option<Score> {
-        let proved = |edge: &Edge| {
-            let score = self.child(edge)?.proved?;
-            matches!(score, Score::Mate(_)).then(|| score.before_move())
-        };
-        let edges = &self.nodes[at].edges;
-        let best = edges.iter().filter_map(proved).max_by(|a, b| a.order().total_cmp(&b.order()))?;
-        let wins = matches!(best, Score::Mate(n) if n > 0);
-        // Losing takes all legal moves; the root may have been given only some of them, and then that is the question.
-        (wins || edges.iter().all(|e| proved(e).is_some())).then_some(best)
+        self.nodes.prove(path);
     }
 
     /// Mean plies looked ahead, at least one.
@@ -332,48 +326,50 @@ impl<'a> Run<'a> {
         (self.plies / self.simulations.max(1)).max(1) as u32
     }
 
-    fn answer(&self, root: &Evaluation) -> Answer {
-        let lines = self.nodes[0].edges.iter().map(|edge| self.line(edge, root)).collect();
+    fn answer(&self) -> Answer {
+        let ranks = self.halving.as_ref().map(|root| root.ranks(&self.nodes));
+        let edges = self.nodes.root().edges.iter().enumerate();
+        let lines = edges.map(|(i, edge)| self.line(edge, ranks.as_ref().map(|r| r[i]))).collect();
         let (depth, nodes) = (self.depth(), self.evaluated);
-        let report = Report { depth, seldepth: self.seldepth.max(depth), nodes, ..Report::default() };
+        let (seldepth, tbhits) = (self.seldepth.max(depth), self.tbhits);
+        let report = Report { depth, seldepth, nodes, tbhits, stats: self.stats(), ..Report::default() };
         Answer::new(report, lines, self.task.lines)
     }
 
-    /// A root move with what follows, ranked by the logarithm of its visits; mates stand above and below all others.
-    fn line(&self, edge: &Edge, root: &Evaluation) -> Line {
-        let child = self.child(edge);
+    fn stats(&self) -> Vec<MoveStats> {
+        let of = |edge: &Edge| {
+            let known = self.nodes.child(edge).filter(|c| c.visits > 0 || c.proved.is_some());
+            let score = known.map(|c| c.proved.unwrap_or(Score::Expected(c.wdl())).before_move());
+            MoveStats { m: edge.m, visits: self.nodes.visits(edge), prior: edge.prior, score }
+        };
+        let mut stats: Vec<MoveStats> = self.nodes.root().edges.iter().map(of).collect();
+        stats.sort_by_key(|s| std::cmp::Reverse(s.visits));
+        stats
+    }
+
+    /// A root move with what follows, ranked by the logarithm of its visits unless it is given a rank; mates stand above and below all
+    /// others.
+    fn line(&self, edge: &Edge, rank: Option<f32>) -> Line {
+        let child = self.nodes.child(edge);
         let known = child.filter(|c| c.visits > 0 || c.proved.is_some());
         let score = match known {
             Some(c) => c.proved.unwrap_or(Score::Expected(c.wdl())).before_move(),
-            None => Score::Expected(root.wdl),
+            None => Score::Expected(self.nodes.root().wdl()),
         };
         let visits = child.map_or(0, |c| c.visits);
         let rank = match score {
             Score::Mate(n) if n > 0 => 1000.0 - n as f32,
             Score::Mate(n) => -1000.0 - n as f32,
             // An unvisited move is ranked by its prior, below all visited ones.
-            Score::Expected(_) => (visits as f32 + 0.5 * edge.prior).max(1e-9).ln(),
+            Score::Expected(_) => rank.unwrap_or_else(|| (visits as f32 + 0.5 * edge.prior).max(1e-9).ln()),
         };
         let mut moves = vec![edge.m];
         let mut at = child;
-        while let Some(best) = at.and_then(|node| self.best(node)) {
+        while let Some(best) = at.and_then(|node| self.nodes.best(node)) {
             moves.push(best.m);
-            at = self.child(best);
+            at = self.nodes.child(best);
         }
         Line { moves, score, probability: edge.prior, rank }
-    }
-
-    /// The move expected at a node: the one that proves its score, or the most visited.
-    fn best<'b>(&'b self, node: &'b Node) -> Option<&'b Edge> {
-        if node.proved.is_some() {
-            let score = |e: &&Edge| self.child(e).and_then(|c| c.proved).map(Score::before_move);
-            let of_mate = node.edges.iter().filter(|e| matches!(score(e), Some(Score::Mate(_))));
-            return of_mate.max_by(|a, b| {
-                let order = |e: &&Edge| score(e).map_or(f32::NEG_INFINITY, Score::order);
-                order(a).total_cmp(&order(b))
-            });
-        }
-        node.edges.iter().filter(|e| self.visits(e) > 0).max_by_key(|e| self.visits(e))
     }
 }
 
@@ -383,19 +379,18 @@ mod tests {
     use crate::board::Conditions;
     use crate::evaluate::{Scripted, Stop};
     use crate::search::Limits;
-    use std::time::Duration;
+    use shakmaty::Position;
+    use std::sync::LazyLock;
+
+    static SCRIPTED: LazyLock<Scripted> = LazyLock::new(Scripted::default);
+
+    fn task<'a>(game: &'a Game, limits: &'a Limits, lines: usize, stop: &'a Stop, evaluator: &'a Scripted) -> Task<'a> {
+        let conditions = &Conditions::STRONGEST;
+        Task { game, conditions, limits, lines, stop, evaluator, memory: 8 << 20, kept: None, endings: None }
+    }
 
     fn search(game: &Game, limits: &Limits, lines: usize, stop: &Stop) -> Answer {
-        let task = Task {
-            game,
-            conditions: &Conditions::STRONGEST,
-            limits,
-            lines,
-            stop,
-            evaluator: &Scripted::default(),
-            memory: 8 << 20,
-        };
-        Tree::default().search(&task, &mut |_| {})
+        Tree::default().search(&task(game, limits, lines, stop, &SCRIPTED), &mut |_| {})
     }
 
     fn nodes(fen: &str, nodes: u64, lines: usize) -> (Game, Answer) {
@@ -463,8 +458,58 @@ mod tests {
         // Without any limit it ends by itself, and memory ends it too.
         let free = search(&game, &Limits::default(), 1, &Stop::new(false, None));
         assert!(free.report.nodes > 30 && free.report.nodes <= NATURAL + 1, "{}", free.report.nodes);
-        let endless = Limits { deepen: true, ..Limits::default() };
-        assert!(search(&game, &endless, 2, &Stop::new(false, None)).report.nodes < 60_000);
+        // Little memory: the tree is pruned, and the search goes on.
+        let limits = Limits { nodes: Some(3000), ..Limits::default() };
+        let stop = Stop::new(false, None);
+        let task = Task { memory: 150_000, ..task(&game, &limits, 2, &stop, &SCRIPTED) };
+        let mut run = Run::new(&task, Tree::default());
+        run.begin();
+        let mut most = 0;
+        while !run.is_over(Instant::now()) && run.simulate(4).is_ok() {
+            run.prune();
+            most = most.max(run.nodes.bytes());
+        }
+        assert!(run.evaluated >= 3000 && most <= 100_000, "{} {most}", run.evaluated);
+        assert!(run.nodes.root().visits > 2500 && run.answer().best().is_some());
+    }
+
+    #[test]
+    fn the_next_search_goes_on_with_the_tree() {
+        let game = Game::from_fen("r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R b KQkq - 3 3").expect("legal");
+        let kept = Kept::default();
+        let think = |game: &Game, depth, nodes| {
+            let limits = Limits { depth, nodes, ..Limits::default() };
+            let stop = Stop::new(false, None);
+            let task = Task { kept: Some(&kept), ..task(game, &limits, 1, &stop, &SCRIPTED) };
+            let mut run = Run::new(&task, Tree::default());
+            run.begin();
+            let known = run.nodes.root().visits;
+            let answer = Tree::default().search(&task, &mut |_| {});
+            (known, answer.report.lines[0].moves.clone())
+        };
+        // The first look at a tree takes it out: what `think` asks for is put back by its search.
+        let (known, line) = think(&game, None, Some(400));
+        assert_eq!(known, 1);
+        let after = line[..2].iter().fold(game.clone(), |g, &m| g.after(m));
+        let limits = Limits { depth: Some(3), ..Limits::default() };
+        let stop = Stop::new(false, None);
+        let next = Task { kept: Some(&kept), ..task(&after, &limits, 1, &stop, &SCRIPTED) };
+        let mut run = Run::new(&next, Tree::default());
+        run.begin();
+        assert!(run.nodes.root().visits > 20 && run.evaluated == 0, "{}", run.nodes.root().visits);
+        let moves = after.position().legal_moves();
+        assert!(
+            run.nodes.root().edges.iter().all(|e| moves.contains(&e.m)) && run.nodes.root().edges.len() == moves.len()
+        );
+        // Not with a limit in nodes, which is to give the same twice; not from another game.
+        think(&game, None, Some(400));
+        assert_eq!(think(&after, None, Some(5)).0, 1);
+        think(&game, None, Some(400));
+        let mut other = game.after(line[0]);
+        let reply = other.position().legal_moves().into_iter().find(|&m| m != line[1]).expect("another move");
+        other.play(reply);
+        let elsewhere = Game::new(other.position().clone());
+        assert_eq!(think(&elsewhere, Some(2), None).0, 1);
     }
 
     #[test]
@@ -475,15 +520,8 @@ mod tests {
             let start = Instant::now();
             let stop = Stop::new(false, Some(start + Duration::from_millis(400)));
             let limits = Limits { deepen: true, save, ..Limits::default() };
-            let task = Task {
-                game: &game,
-                conditions: &Conditions::STRONGEST,
-                limits: &limits,
-                lines: 1,
-                stop: &stop,
-                evaluator: &Scripted::slow(Duration::from_millis(1)),
-                memory: 8 << 20,
-            };
+            let slow = Scripted::slow(Duration::from_millis(1));
+            let task = task(&game, &limits, 1, &stop, &slow);
             let answer = Tree::default().search(&task, &mut |_| {});
             assert_eq!(game.uci(answer.report.lines[0].moves[0], false), "e4d5");
             start.elapsed()

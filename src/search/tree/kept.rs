@@ -1,0 +1,58 @@
+//! A tree that outlives its search: the next one goes on with the part that the game has come to.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::nodes::Nodes;
+use crate::board::{Conditions, Game};
+
+/// Plies that the game may have gone on since.
+const FURTHEST: usize = 6;
+
+/// The tree of the last search, for the next one. Empty at first.
+#[derive(Default)]
+pub struct Kept(Mutex<Option<Tree>>);
+
+struct Tree {
+    nodes: Nodes,
+    game: Game,
+    conditions: Conditions,
+}
+
+impl Kept {
+    /// Forgets the tree.
+    pub fn clear(&self) {
+        self.take();
+    }
+
+    fn take(&self) -> Option<Tree> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    pub(super) fn put(&self, nodes: Nodes, game: &Game, conditions: &Conditions) {
+        let tree = Tree { nodes, game: game.clone(), conditions: *conditions };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(tree);
+    }
+
+    /// What is known below a position that the game has come to from the one searched last, if the tree knows it at all. The tree is
+    /// taken out.
+    pub(super) fn below(&self, game: &Game, conditions: &Conditions) -> Option<Nodes> {
+        let tree = self.take().filter(|t| t.conditions == *conditions)?;
+        let plies = game.plies().checked_sub(tree.game.plies()).filter(|p| (1..=FURTHEST).contains(p))?;
+        let (mut at, mut now) = (0, tree.game.clone());
+        for left in (0..plies).rev() {
+            // The board that the move is to lead to: one of those before the game's position, or its own.
+            let wanted = match left {
+                0 => shakmaty::Position::board(game.position()),
+                _ => game.earlier().get(left - 1)?,
+            };
+            let (child, next) = tree.nodes.node(at).edges.iter().find_map(|edge| {
+                let next = now.after(edge.m);
+                (shakmaty::Position::board(next.position()) == wanted).then_some((edge.child, next))
+            })?;
+            (at, now) = (child?.get() as usize, next);
+        }
+        // The same boards and the same rights, repetitions and counters.
+        let node = tree.nodes.node(at);
+        (now == *game && node.visits > 0 && !node.edges.is_empty()).then(|| tree.nodes.below(at, 0))
+    }
+}

@@ -1,0 +1,250 @@
+//! The nodes of a tree, what is known of each, and how results travel up.
+
+use std::num::NonZeroU32;
+
+use shakmaty::{Move, Position};
+
+use super::super::mate::mating_move;
+use super::super::report::Score;
+use crate::board::Game;
+use crate::evaluate::Wdl;
+
+/// A move at a node.
+#[derive(Clone)]
+pub(super) struct Edge {
+    pub(super) m: Move,
+    pub(super) prior: f32,
+    /// The root is nobody's child, so no child has number 0.
+    pub(super) child: Option<NonZeroU32>,
+}
+
+/// A position of the tree.
+#[derive(Clone, Default)]
+pub(super) struct Node {
+    /// The most probable move first; empty until the network has looked, and where the game is over.
+    pub(super) edges: Vec<Edge>,
+    pub(super) visits: u32,
+    /// Visits under way in the batch at hand.
+    pub(super) pending: u32,
+    /// Sums over the visits, for the player to move.
+    win: f64,
+    draw: f64,
+    loss: f64,
+    /// The exact score, for the player to move.
+    pub(super) proved: Option<Score>,
+}
+
+impl Node {
+    /// The mean over the visits; certain where it is proved.
+    pub(super) fn wdl(&self) -> Wdl {
+        let n = f64::from(self.visits.max(1));
+        match self.proved {
+            Some(score) => score.wdl(),
+            None => Wdl { win: (self.win / n) as f32, draw: (self.draw / n) as f32, loss: (self.loss / n) as f32 },
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Node>() + self.edges.capacity() * size_of::<Edge>()
+    }
+}
+
+/// All nodes; the first is the root.
+#[derive(Clone, Default)]
+pub(super) struct Nodes {
+    all: Vec<Node>,
+    bytes: usize,
+}
+
+impl Nodes {
+    pub(super) fn node(&self, at: usize) -> &Node {
+        &self.all[at]
+    }
+
+    pub(super) fn node_mut(&mut self, at: usize) -> &mut Node {
+        &mut self.all[at]
+    }
+
+    pub(super) fn root(&self) -> &Node {
+        &self.all[0]
+    }
+
+    /// Bytes that the tree holds.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn child(&self, edge: &Edge) -> Option<&Node> {
+        edge.child.map(|child| &self.all[child.get() as usize])
+    }
+
+    pub(super) fn visits(&self, edge: &Edge) -> u32 {
+        self.child(edge).map_or(0, |child| child.visits)
+    }
+
+    /// A new node; returns its number.
+    pub(super) fn add(&mut self, proved: Option<Score>) -> u32 {
+        let node = Node { proved, ..Node::default() };
+        self.bytes += node.bytes();
+        self.all.push(node);
+        self.all.len() as u32 - 1
+    }
+
+    /// A new node behind an edge.
+    pub(super) fn add_child(&mut self, at: usize, edge: usize, proved: Option<Score>) -> u32 {
+        let child = self.add(proved);
+        self.all[at].edges[edge].child = NonZeroU32::new(child);
+        child
+    }
+
+    /// Gives a node its moves with their probabilities.
+    pub(super) fn open(&mut self, at: usize, moves: impl Iterator<Item = (Move, f32)>) {
+        let node = &mut self.all[at];
+        node.edges = moves.map(|(m, prior)| Edge { m, prior, child: None }).collect();
+        node.edges.shrink_to_fit();
+        self.bytes += node.edges.capacity() * size_of::<Edge>();
+    }
+
+    /// Proves a new node where a move mates: no network is asked what the rules know, and it would try such a move late.
+    pub(super) fn mate_at_once(&mut self, at: usize, game: &Game) -> Option<Score> {
+        let m = mating_move(game.position(), &game.position().legal_moves())?;
+        self.open(at, std::iter::once((m, 1.0)));
+        self.add_child(at, 0, Some(Score::Mate(0)));
+        self.all[at].proved = Some(Score::Mate(1));
+        self.all[at].proved
+    }
+
+    /// Adds a result, as the player to move at the end of the path sees it, to every node of the path.
+    pub(super) fn back_up(&mut self, path: &[u32], mut wdl: Wdl) {
+        for &at in path.iter().rev() {
+            let node = &mut self.all[at as usize];
+            node.visits += 1;
+            node.win += f64::from(wdl.win);
+            node.draw += f64::from(wdl.draw);
+            node.loss += f64::from(wdl.loss);
+            wdl = wdl.flipped();
+        }
+    }
+
+    /// Draws a mate at the end of a path back as far as it is forced.
+    pub(super) fn prove(&mut self, path: &[u32]) {
+        for &at in path.iter().rev().skip(1) {
+            let Some(score) = self.forced(at as usize) else { break };
+            self.all[at as usize].proved = Some(score);
+        }
+    }
+
+    /// The mate at a node, if its moves force one: the shortest for the player to move, else the longest against him.
+    fn forced(&self, at: usize) -> Option<Score> {
+        let proved = |edge: &Edge| {
+            let score = self.child(edge)?.proved?;
+            matches!(score, Score::Mate(_)).then(|| score.before_move())
+        };
+        let edges = &self.all[at].edges;
+        let best = edges.iter().filter_map(proved).max_by(|a, b| a.order().total_cmp(&b.order()))?;
+        let wins = matches!(best, Score::Mate(n) if n > 0);
+        // Losing takes all legal moves; the root may have been given only some of them, and then that is the question.
+        (wins || edges.iter().all(|e| proved(e).is_some())).then_some(best)
+    }
+
+    /// The move expected at a node: the one that proves its score, or the most visited.
+    pub(super) fn best<'a>(&'a self, node: &'a Node) -> Option<&'a Edge> {
+        if matches!(node.proved, Some(Score::Mate(_))) {
+            let score = |e: &&Edge| self.child(e).and_then(|c| c.proved).map(Score::before_move);
+            let of_mate = node.edges.iter().filter(|e| matches!(score(e), Some(Score::Mate(_))));
+            return of_mate.max_by(|a, b| {
+                let order = |e: &&Edge| score(e).map_or(f32::NEG_INFINITY, Score::order);
+                order(a).total_cmp(&order(b))
+            });
+        }
+        node.edges.iter().filter(|e| self.visits(e) > 0).max_by_key(|e| self.visits(e))
+    }
+
+    /// The tree below a node, which becomes the root, without the nodes that were visited less than `least` times; what is proved
+    /// stays.
+    pub(super) fn below(&self, root: usize, least: u32) -> Nodes {
+        let mut kept = Nodes { all: vec![self.all[root].clone()], bytes: self.all[root].bytes() };
+        let mut next = 0;
+        while next < kept.all.len() {
+            let mut edges = std::mem::take(&mut kept.all[next].edges);
+            for edge in &mut edges {
+                let Some(child) = edge.child else { continue };
+                let child = &self.all[child.get() as usize];
+                edge.child = if child.visits >= least || child.proved.is_some() {
+                    kept.bytes += child.bytes();
+                    kept.all.push(child.clone());
+                    NonZeroU32::new(kept.all.len() as u32 - 1)
+                } else {
+                    None
+                };
+            }
+            kept.all[next].edges = edges;
+            next += 1;
+        }
+        kept
+    }
+
+    /// Lets the least visited nodes go until at most `bytes` are held, or nothing but the root and its moves.
+    pub(super) fn prune(&mut self, bytes: usize) {
+        let mut least = 2;
+        while self.bytes > bytes && self.all.len() > 1 {
+            *self = self.below(0, least);
+            if least > self.all[0].visits {
+                break;
+            }
+            least = least.saturating_mul(2);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn m(text: &str) -> Move {
+        Game::default().parse_uci(text).expect("legal")
+    }
+
+    /// A root with two moves; below the first, two visits and one child that has one.
+    fn tree() -> Nodes {
+        let mut nodes = Nodes::default();
+        nodes.add(None);
+        nodes.open(0, [(m("e2e4"), 0.6), (m("d2d4"), 0.4)].into_iter());
+        nodes.back_up(&[0], Wdl::DRAW);
+        let first = nodes.add_child(0, 0, None);
+        nodes.open(first as usize, [(m("g1f3"), 1.0)].into_iter());
+        nodes.back_up(&[0, first], Wdl::LOSS);
+        let second = nodes.add_child(first as usize, 0, None);
+        nodes.back_up(&[0, first, second], Wdl::DRAW);
+        let other = nodes.add_child(0, 1, None);
+        nodes.back_up(&[0, other], Wdl::DRAW);
+        nodes
+    }
+
+    #[test]
+    fn results_travel_up_and_turn_over() {
+        let nodes = tree();
+        assert_eq!(nodes.root().visits, 4);
+        assert_eq!(nodes.root().wdl().win, 0.25);
+        let first = nodes.best(nodes.root()).expect("visited");
+        assert_eq!((first.m, nodes.visits(first)), (m("e2e4"), 2));
+        assert_eq!(nodes.child(first).expect("a node").wdl().loss, 0.5);
+    }
+
+    #[test]
+    fn a_part_of_the_tree_keeps_what_it_knows() {
+        let nodes = tree();
+        let part = nodes.below(1, 0);
+        assert_eq!((part.root().visits, part.root().wdl().loss), (2, 0.5));
+        assert_eq!(part.visits(&part.root().edges[0]), 1);
+        assert!(part.bytes() < nodes.bytes());
+        let mut pruned = nodes.clone();
+        pruned.prune(nodes.bytes() - 1);
+        assert_eq!(pruned.root().visits, 4);
+        assert_eq!(pruned.root().edges.len(), 2);
+        assert_eq!((pruned.visits(&pruned.root().edges[0]), pruned.visits(&pruned.root().edges[1])), (2, 0));
+        // Nothing but the root, however little is allowed; its moves stay.
+        pruned.prune(0);
+        assert_eq!((pruned.all.len(), pruned.root().edges.len()), (1, 2));
+    }
+}
