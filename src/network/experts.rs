@@ -1,11 +1,12 @@
 //! The feed-forward part of a block: one for all tokens, or a mixture of experts.
 
 use burn::module::Module;
-use burn::tensor::activation::{gelu, gelu_approximate, relu, silu, softmax};
+use burn::tensor::activation::{relu, softmax};
 use burn::tensor::{Int, Tensor, TensorData};
 
 use super::config::{self, Activation, Biases};
-use super::kernels::Kernels;
+use super::curve::Curve;
+use super::kernels::{Kernels, curved};
 use super::linear::Linear;
 
 /// `activation(x·W + b)·V + c`, or `(silu(x·G) ∘ x·W)·V`.
@@ -40,10 +41,10 @@ impl<B: Kernels> FeedForward<B> {
     pub(super) fn forward(&self, x: Tensor<B, 2>) -> Tensor<B, 2> {
         let hidden = self.up.forward(x.clone());
         let hidden = match (self.activation, &self.gate) {
-            (Activation::SwiGlu, Some(gate)) => silu(gate.forward(x)) * hidden,
+            (Activation::SwiGlu, Some(gate)) => curved(gate.forward(x), Curve::Silu) * hidden,
             (Activation::Relu, _) => relu(hidden),
-            (Activation::GeluTanh, _) => gelu_approximate(hidden),
-            _ => gelu(hidden),
+            (Activation::GeluTanh, _) => curved(hidden, Curve::GeluTanh),
+            _ => curved(hidden, Curve::Gelu),
         };
         self.down.forward(hidden)
     }

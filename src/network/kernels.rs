@@ -7,7 +7,9 @@
 use burn::tensor::activation::softmax;
 use burn::tensor::backend::Backend;
 use burn::tensor::ops::FloatTensor;
-use burn::tensor::{Tensor, TensorData, TensorPrimitive};
+use burn::tensor::{Int, Tensor, TensorData, TensorPrimitive};
+
+use super::curve::Curve;
 
 /// A backend that can run the network.
 ///
@@ -34,6 +36,28 @@ pub trait Kernels: Backend {
         into(x.swap_dims(1, 2).reshape([n * squares, heads * c]))
     }
 
+    /// An activation of every number: the values, and the derivatives where they are `wanted`.
+    fn activate(x: FloatTensor<Self>, kind: Curve, wanted: bool) -> (FloatTensor<Self>, Option<FloatTensor<Self>>) {
+        let x = from::<Self, 2>(x);
+        let derivative = wanted.then(|| into(kind.derivative(x.clone())));
+        (into(kind.values(x)), derivative)
+    }
+
+    /// For each of 64 squares the rows of the squares around it, row by row from below left, zeros beyond the edge:
+    /// `[n × 64, c]` to `[n × 64, 9 × c]`.
+    fn neighbours(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        into(around(from::<Self, 2>(x), false))
+    }
+
+    /// The adjoint of [`neighbours`](Kernels::neighbours): each square collects what its neighbours hold for it,
+    /// `[n × 64, 9 × c]` to `[n × 64, c]`.
+    fn collect(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        let x = from::<Self, 2>(x);
+        let [rows, nine] = x.dims();
+        let parts = around(x.reshape([rows * 9, nine / 9]), true);
+        into(parts.reshape([rows, 9, nine / 9]).sum_dim(1).reshape([rows, nine / 9]))
+    }
+
     /// `x / √(mean(x²) + ε)` over the last dimension of `[rows, d]`.
     fn rms_norm(x: FloatTensor<Self>) -> FloatTensor<Self> {
         let (y, _) = rms_norm_parts(from::<Self, 2>(x));
@@ -57,6 +81,50 @@ impl Kernels for burn_flex::Flex {
             }
         }
         burn_flex::FlexTensor::from_data(TensorData::new(to, [n * squares, heads * c]))
+    }
+
+    /// In one pass that the compiler can vectorise: burn-flex's own goes through the C library's erf and tanh, number by number.
+    fn activate(x: FloatTensor<Self>, kind: Curve, wanted: bool) -> (FloatTensor<Self>, Option<FloatTensor<Self>>) {
+        let x = x.to_contiguous();
+        let dims = x.layout().shape().dims::<2>();
+        let numbers: &[f32] = x.storage();
+        let (values, derivatives) = kind.apply(numbers, wanted);
+        let tensor = |data| burn_flex::FlexTensor::from_data(TensorData::new(data, dims));
+        (tensor(values), derivatives.map(tensor))
+    }
+
+    /// Copies whole rows.
+    fn neighbours(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        let x = x.to_contiguous();
+        let [rows, c] = x.layout().shape().dims::<2>();
+        let from: &[f32] = x.storage();
+        let mut to = vec![0.0; rows * 9 * c];
+        for (row, out) in to.chunks_exact_mut((9 * c).max(1)).enumerate() {
+            for (k, out) in out.chunks_exact_mut(c).enumerate() {
+                if let Some(other) = neighbour(row % 64, k) {
+                    let at = (row / 64 * 64 + other) * c;
+                    out.copy_from_slice(&from[at..at + c]);
+                }
+            }
+        }
+        burn_flex::FlexTensor::from_data(TensorData::new(to, [rows, 9 * c]))
+    }
+
+    /// Adds whole rows.
+    fn collect(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        let x = x.to_contiguous();
+        let [rows, nine] = x.layout().shape().dims::<2>();
+        let (c, from): (usize, &[f32]) = (nine / 9, x.storage());
+        let mut to = vec![0.0; rows * c];
+        for (row, held) in from.chunks_exact(nine.max(1)).enumerate() {
+            for (k, held) in held.chunks_exact(c).enumerate() {
+                if let Some(other) = neighbour(row % 64, k) {
+                    let at = (row / 64 * 64 + other) * c;
+                    to[at..at + c].iter_mut().zip(held).for_each(|(sum, x)| *sum += x);
+                }
+            }
+        }
+        burn_flex::FlexTensor::from_data(TensorData::new(to, [rows, c]))
     }
 }
 impl Kernels for burn_ndarray::NdArray<f32> {}
@@ -101,7 +169,39 @@ pub(super) fn scale<B: Backend>(q: &Tensor<B, 2>, heads: usize) -> f64 {
     1.0 / ((q.dims()[1] / heads) as f64).sqrt()
 }
 
+/// The `k`th of the nine squares around a square (itself is the fifth), if it is on the board.
+fn neighbour(square: usize, k: usize) -> Option<usize> {
+    let (file, rank) = ((square % 8 + k % 3).checked_sub(1)?, (square / 8 + k / 3).checked_sub(1)?);
+    (file < 8 && rank < 8).then_some(rank * 8 + file)
+}
+
+/// Rows around each square, one after another: of `[n × 64, c]`, or, for the adjoint, what each neighbour of a square holds for it, of
+/// `[n × 64 × 9, c]`.
+fn around<B: Backend>(x: Tensor<B, 2>, adjoint: bool) -> Tensor<B, 2> {
+    let [rows, c] = x.dims();
+    let squares = if adjoint { rows / 9 } else { rows };
+    let device = x.device();
+    // The row after the last is zero.
+    let table: Vec<i32> = (0..squares * 9)
+        .map(|i| {
+            let (row, k) = (i / 9, i % 9);
+            let k = if adjoint { 8 - k } else { k };
+            let other = neighbour(row % 64, k).map(|other| row / 64 * 64 + other);
+            // What lies in direction k from here sees this square in direction 8 − k.
+            other.map_or(rows, |other| if adjoint { other * 9 + 8 - k } else { other }) as i32
+        })
+        .collect();
+    let table = Tensor::<B, 1, Int>::from_data(TensorData::new(table, [squares * 9]), &device);
+    let rows = Tensor::cat(vec![x, Tensor::zeros([1, c], &device)], 0).select(0, table);
+    if adjoint { rows } else { rows.reshape([squares, 9 * c]) }
+}
+
 const EPSILON: f64 = 1e-5;
+
+/// An activation of every number.
+pub(super) fn curved<B: Kernels>(x: Tensor<B, 2>, kind: Curve) -> Tensor<B, 2> {
+    from(B::activate(into(x), kind, false).0)
+}
 
 pub(super) fn from<B: Backend, const D: usize>(x: FloatTensor<B>) -> Tensor<B, D> {
     Tensor::from_primitive(TensorPrimitive::Float(x))
@@ -191,6 +291,39 @@ mod gradients {
         }
     }
 
+    /// An activation; its state is the derivatives.
+    #[derive(Debug)]
+    struct Activate;
+
+    impl<B: Backend> Backward<B, 1> for Activate {
+        type State = FloatTensor<B>;
+
+        fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+            let derivatives = from::<B, 2>(ops.state);
+            unary::<B, _>(ops.parents, ops.node, grads, |grad| into(from::<B, 2>(grad) * derivatives));
+        }
+    }
+
+    /// Squares and the squares around them; `true` collects.
+    #[derive(Debug)]
+    struct Around(bool);
+
+    impl<B: Kernels> Backward<B, 1> for Around {
+        type State = ();
+
+        fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+            let Around(collects) = self;
+            unary::<B, _>(
+                ops.parents,
+                ops.node,
+                grads,
+                |grad| {
+                    if collects { B::neighbours(grad) } else { B::collect(grad) }
+                },
+            );
+        }
+    }
+
     #[derive(Debug)]
     struct RmsNorm;
 
@@ -244,6 +377,34 @@ mod gradients {
                     prep.finish((saved, dims), out)
                 }
                 OpsKind::UnTracked(prep) => prep.finish(B::biased_attention(q, k, v, Some(bias), shape)),
+            }
+        }
+
+        fn activate(x: FloatTensor<Self>, kind: Curve, _: bool) -> (FloatTensor<Self>, Option<FloatTensor<Self>>) {
+            let values = match Activate.prepare::<C>([x.node.clone()]).compute_bound().stateful() {
+                OpsKind::Tracked(prep) => {
+                    let (values, derivatives) = B::activate(x.primitive, kind, true);
+                    match derivatives {
+                        Some(derivatives) => prep.finish(derivatives, values),
+                        None => unreachable!("they were wanted"),
+                    }
+                }
+                OpsKind::UnTracked(prep) => prep.finish(B::activate(x.primitive, kind, false).0),
+            };
+            (values, None)
+        }
+
+        fn neighbours(x: FloatTensor<Self>) -> FloatTensor<Self> {
+            match Around(false).prepare::<C>([x.node.clone()]).compute_bound().stateful() {
+                OpsKind::Tracked(prep) => prep.finish((), B::neighbours(x.primitive)),
+                OpsKind::UnTracked(prep) => prep.finish(B::neighbours(x.primitive)),
+            }
+        }
+
+        fn collect(x: FloatTensor<Self>) -> FloatTensor<Self> {
+            match Around(true).prepare::<C>([x.node.clone()]).compute_bound().stateful() {
+                OpsKind::Tracked(prep) => prep.finish((), B::collect(x.primitive)),
+                OpsKind::UnTracked(prep) => prep.finish(B::collect(x.primitive)),
             }
         }
 

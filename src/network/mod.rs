@@ -5,6 +5,7 @@
 
 mod block;
 mod config;
+mod curve;
 mod embedding;
 mod experts;
 mod heads;
@@ -21,6 +22,7 @@ pub use config::{
     Activation, Biases, Config, ConfigError, Embedding, Experts, Norm, PolicyHead, Reads, Smolgen, Trunk, ValueHead,
     View,
 };
+pub use curve::Curve;
 pub use heads::Moves;
 pub use input::Input;
 pub use kernels::{Kernels, Shape};

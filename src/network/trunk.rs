@@ -1,15 +1,13 @@
 //! The body: a transformer encoder, or a tower of convolutions.
 
 use burn::module::{Module, Param};
-use burn::nn::PaddingConfig2d;
-use burn::nn::conv::{Conv2d, Conv2dConfig};
 use burn::tensor::Tensor;
 use burn::tensor::activation::relu;
 
 use super::block::{Block, Memory, Shared, Sizes};
 use super::config;
 use super::embedding::Embedded;
-use super::kernels::Kernels;
+use super::kernels::{Kernels, from, into};
 use super::linear::{Linear, normal};
 use super::norm::{Norm, norm};
 
@@ -160,36 +158,33 @@ pub(super) struct Residual<B: Kernels> {
 }
 
 /// A 3 × 3 convolution, normalised over each position's whole output (group normalisation with one group), with gain and shift a
-/// channel.
+/// channel. Squares stay rows: the nine squares around each are put side by side, and one matrix product does the rest.
 #[derive(Module, Debug)]
 struct Convolution<B: Kernels> {
-    convolution: Conv2d<B>,
-    /// `[channels]`
+    /// `[9 × from, to]`, from below left, row by row.
+    kernel: Linear<B>,
+    /// `[to]`
     gain: Param<Tensor<B, 1>>,
-    /// `[channels]`
+    /// `[to]`
     shift: Param<Tensor<B, 1>>,
 }
 
 impl<B: Kernels> Convolution<B> {
     fn new(from: usize, to: usize, device: &B::Device) -> Self {
         Convolution {
-            convolution: Conv2dConfig::new([from, to], [3, 3])
-                .with_padding(PaddingConfig2d::Explicit(1, 1, 1, 1))
-                .with_bias(false)
-                .init(device),
+            kernel: Linear::new(9 * from, to, 1.4, false, device),
             gain: Param::from_tensor(Tensor::ones([to], device)),
             shift: Param::from_tensor(Tensor::zeros([to], device)),
         }
     }
 
-    /// `[batch, channels, 8, 8]` to the same, without an activation.
-    fn forward(&self, x: Tensor<B, 4>) -> Tensor<B, 4> {
-        let x = self.convolution.forward(x);
-        let [n, channels, height, width] = x.dims();
-        let flat = x.reshape([n, channels * height * width]);
+    /// `[batch × 64, from]` to `[batch × 64, to]`, without an activation.
+    fn forward(&self, x: Tensor<B, 2>) -> Tensor<B, 2> {
+        let y = self.kernel.forward(from(B::neighbours(into(x))));
+        let [rows, to] = y.dims();
+        let flat = y.reshape([rows / 64, 64 * to]);
         let flat = norm(flat.clone() - flat.mean_dim(1));
-        let gain = self.gain.val().reshape([1, channels, 1, 1]);
-        flat.reshape([n, channels, height, width]) * gain + self.shift.val().reshape([1, channels, 1, 1])
+        flat.reshape([rows, to]) * self.gain.val().unsqueeze() + self.shift.val().unsqueeze()
     }
 }
 
@@ -200,15 +195,11 @@ impl<B: Kernels> Residual<B> {
     }
 
     /// `[batch × 64, planes]` to `[batch × 64, channels]`.
-    fn forward(&self, rows: Tensor<B, 2>) -> Tensor<B, 2> {
-        let [squares, planes] = rows.dims();
-        let n = squares / 64;
-        let x = rows.reshape([n, 64, planes]).swap_dims(1, 2).reshape([n, planes, 8, 8]);
-        let mut x = relu(self.stem.forward(x));
+    fn forward(&self, planes: Tensor<B, 2>) -> Tensor<B, 2> {
+        let mut x = relu(self.stem.forward(planes));
         for [first, second] in &self.blocks {
             x = relu(second.forward(relu(first.forward(x.clone()))) + x);
         }
-        let [_, channels, _, _] = x.dims();
-        x.reshape([n, channels, 64]).swap_dims(1, 2).reshape([squares, channels])
+        x
     }
 }

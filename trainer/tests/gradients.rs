@@ -1,9 +1,9 @@
 //! The gradients written by hand against those of automatic differentiation.
 
 use burn::backend::Autodiff;
-use burn::tensor::activation::softmax;
+use burn::tensor::activation::{gelu, gelu_approximate, silu, softmax};
 use burn::tensor::{Distribution, Tensor, TensorPrimitive, Tolerance};
-use glance::network::{Kernels, Shape};
+use glance::network::{Curve, Kernels, Shape};
 
 type Inner = burn_flex::Flex;
 type B = Autodiff<Inner>;
@@ -69,4 +69,40 @@ fn rms_norm() {
     let expected = (plain * weigh.clone().detach()).sum().backward();
     let found = (fused * weigh.detach()).sum().backward();
     close(x.grad(&expected).expect("tracked"), x.grad(&found).expect("tracked"));
+}
+
+#[test]
+fn activations_and_neighbours() {
+    let (x, weigh) = (random([5, 7]), random([5, 7]));
+    for kind in [Curve::Gelu, Curve::GeluTanh, Curve::Silu] {
+        let x = random([5, 7]).detach().require_grad();
+        let plain = match kind {
+            Curve::Gelu => gelu(x.clone()),
+            Curve::GeluTanh => gelu_approximate(x.clone()),
+            Curve::Silu => silu(x.clone()),
+        };
+        let fused: Tensor<B, 2> = tensor(B::activate(primitive(&x), kind, false).0);
+        close(plain.clone().inner(), fused.clone().inner());
+        let expected = (plain * weigh.clone().detach()).sum().backward();
+        let found = (fused * weigh.clone().detach()).sum().backward();
+        close(x.grad(&expected).expect("tracked"), x.grad(&found).expect("tracked"));
+    }
+    drop(x);
+    // ⟨A x, y⟩ = ⟨x, Aᵀ y⟩, and the fused ones are what any backend composes.
+    type Plain = burn_ndarray::NdArray<f32>;
+    let (x, y) = (random([128, 3]).inner(), random([128, 27]).inner());
+    let around: Tensor<Inner, 2> =
+        Tensor::from_primitive(TensorPrimitive::Float(Inner::neighbours(x.clone().into_primitive().tensor())));
+    let back: Tensor<Inner, 2> =
+        Tensor::from_primitive(TensorPrimitive::Float(Inner::collect(y.clone().into_primitive().tensor())));
+    let (one, other) =
+        ((around.clone() * y.clone()).sum().into_scalar(), (x.clone() * back.clone()).sum().into_scalar());
+    assert!((one - other).abs() < 1e-2, "{one} {other}");
+    let plain = |t: &Tensor<Inner, 2>| Tensor::<Plain, 2>::from_data(t.to_data(), &Default::default());
+    let composed = Plain::neighbours(plain(&x).into_primitive().tensor());
+    let composed: Tensor<Plain, 2> = Tensor::from_primitive(TensorPrimitive::Float(composed));
+    composed.into_data().assert_approx_eq::<f32>(&around.into_data(), Tolerance::absolute(1e-6));
+    let composed = Plain::collect(plain(&y).into_primitive().tensor());
+    let composed: Tensor<Plain, 2> = Tensor::from_primitive(TensorPrimitive::Float(composed));
+    composed.into_data().assert_approx_eq::<f32>(&back.into_data(), Tolerance::absolute(1e-5));
 }

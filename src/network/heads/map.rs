@@ -1,10 +1,10 @@
 //! AlphaMinusTwo's policy: for each square, where the man on it goes.
 
 use burn::module::Module;
-use burn::tensor::activation::gelu;
 use burn::tensor::{Int, Tensor, TensorData};
 
-use super::super::kernels::Kernels;
+use super::super::curve::Curve;
+use super::super::kernels::{Kernels, curved};
 use super::super::linear::Linear;
 use super::geometry;
 use crate::board::{MOVES, MoveIndex};
@@ -26,7 +26,7 @@ impl<B: Kernels> Map<B> {
 
     /// `[batch × 64, d]` to logits `[batch, 1968]`.
     pub(super) fn forward(&self, x: Tensor<B, 2>) -> Tensor<B, 2> {
-        let map = self.to.forward(gelu(self.hidden.forward(x)));
+        let map = self.to.forward(curved(self.hidden.forward(x), Curve::Gelu));
         let [rows, _] = map.dims();
         let device = map.device();
         let table = Tensor::<B, 1, Int>::from_data(TensorData::from(*geometry::MAP), &device);

@@ -2,10 +2,11 @@
 
 use burn::module::Module;
 use burn::tensor::Tensor;
-use burn::tensor::activation::{gelu, relu};
+use burn::tensor::activation::relu;
 
 use super::super::config::Activation;
-use super::super::kernels::Kernels;
+use super::super::curve::Curve;
+use super::super::kernels::{Kernels, curved};
 use super::super::linear::Linear;
 
 /// Squares, compressed or not, one after another, through a hidden layer or not, to `out` numbers.
@@ -52,6 +53,6 @@ impl<B: Kernels> Readout<B> {
     }
 
     fn activate(&self, x: Tensor<B, 2>) -> Tensor<B, 2> {
-        if self.activation == Activation::Relu { relu(x) } else { gelu(x) }
+        if self.activation == Activation::Relu { relu(x) } else { curved(x, Curve::Gelu) }
     }
 }
