@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use super::{bench, board, eval_json, eval_text};
+use super::{bench, board, eval_json, eval_text, eval_tree};
 use crate::board::{Game, divide};
 use crate::play::{Engine, Settings};
 use crate::uci::{self, options};
@@ -34,8 +34,11 @@ pub enum Command {
         /// The position; without one, the start of the game
         fen: Option<String>,
         /// All moves, as JSON
-        #[arg(long)]
+        #[arg(long, conflicts_with = "tree")]
         json: bool,
+        /// The main lines of a tree search over so many positions, drawn
+        #[arg(long, value_name = "NODES", num_args = 0..=1, default_missing_value = "400")]
+        tree: Option<u64>,
     },
     /// Count the leaves of the tree of legal moves
     Perft {
@@ -91,7 +94,13 @@ fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command.unwrap_or(Command::Uci) {
         Command::Uci => uci::run(engine, io::stdin().lock(), out),
         Command::Bench => bench(&mut engine, &mut |line| out.line(line))?,
-        Command::Eval { fen, json } => {
+        Command::Eval { fen, json: _, tree: Some(nodes) } => {
+            let game = game(fen)?;
+            out.line(board(&game));
+            out.line("");
+            out.line(eval_tree(&mut engine, &game, nodes)?);
+        }
+        Command::Eval { fen, json, tree: None } => {
             let game = game(fen)?;
             if json {
                 out.line(eval_json(&mut engine, &game)?);

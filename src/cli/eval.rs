@@ -40,6 +40,10 @@ pub fn eval_text(engine: &mut Engine, game: &Game) -> Result<String, EngineError
         let share: f32 = e.moves.iter().skip(SHOWN).map(|m| m.probability).sum();
         let _ = writeln!(out, "{rest} more {:4.1} %", share * 100.0);
     }
+    if !engine.evaluator()?.has_value() {
+        out.push_str("no win, draw and loss: these weights have no value head");
+        return Ok(out);
+    }
     let [win, draw, loss] = e.wdl.per_mille();
     let cell = |n: i32, c: &str| c.repeat((n as f64 / 1000.0 * 40.0).round() as usize);
     let _ = writeln!(
@@ -70,11 +74,12 @@ pub fn eval_json(engine: &mut Engine, game: &Game) -> Result<String, EngineError
                 .iter()
                 .map(|m| json!({ "move": game.uci(m.m, chess960), "probability": m.probability, "logit": m.logit }))
                 .collect();
+            let wdl = engine.evaluator()?.has_value().then_some(e.wdl);
             json!({
                 "fen": fen,
                 "moves": moves,
-                "wdl": { "win": e.wdl.win, "draw": e.wdl.draw, "loss": e.wdl.loss },
-                "cp": e.wdl.centipawns(),
+                "wdl": wdl.map(|w| json!({ "win": w.win, "draw": w.draw, "loss": w.loss })),
+                "cp": wdl.map(|w| w.centipawns()),
             })
         }
     };

@@ -4,8 +4,10 @@ mod args;
 mod bench;
 mod board;
 mod eval;
+mod tree;
 
 pub use args::{Cli, Command, main};
 pub use bench::bench;
 pub use board::board;
 pub use eval::{eval_json, eval_text};
+pub use tree::eval_tree;

@@ -9,7 +9,7 @@ use super::settings::{SearchName, Settings};
 use super::tablebase::Tablebases;
 use crate::board::{Conditions, Game, Pool, Seat, Terminal};
 use crate::evaluate::{Evaluation, Evaluator, Stop, Wdl};
-use crate::search::{Answer, Kept, Limits, Line, Policy, Report, Score, Search, Task, find_mate, mating_move};
+use crate::search::{Answer, Branch, Kept, Limits, Line, Policy, Report, Score, Search, Task, find_mate, mating_move};
 
 /// The book inside the program.
 static EMBEDDED_BOOK: &[u8] = include_bytes!("../../weights/book.bin");
@@ -175,6 +175,11 @@ impl Engine {
             evaluator.clear();
         }
         self.kept.clear();
+    }
+
+    /// The tree that the last tree search left, as many moves wide at each ply as `widths` says.
+    pub fn branches(&self, widths: &[usize]) -> Vec<Branch> {
+        self.kept.branches(widths)
     }
 
     /// The book's moves here, with their weights.

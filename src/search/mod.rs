@@ -19,5 +19,5 @@ pub use mate::{find_mate, mating_move};
 pub use policy::Policy;
 pub use report::{Line, MoveStats, Report, Score};
 pub use task::{Answer, Endings, Limits, Search, Task};
-pub use tree::{Halving, Kept, Tree};
+pub use tree::{Branch, Halving, Kept, Tree};
 pub use value::Value;

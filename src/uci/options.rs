@@ -189,7 +189,7 @@ pub static OPTIONS: &[Declaration] = &[
     },
     Declaration {
         name: "VerboseMoveStats",
-        help: "A line for every move with its probability",
+        help: "A line for every move: probability, and what the tree knows of it",
         kind: check!(verbose_move_stats),
     },
     Declaration { name: "Log File", help: "A file that the whole conversation is written to", kind: path!(log_file) },

@@ -83,6 +83,8 @@ fn tiny_systems_play_whole_games() {
                 continue;
             }
             assert!(errors.is_empty(), "{name} {search_name}: {errors:?}");
+            let said = glance::cli::eval_text(&mut engine, &Game::default()).expect("weights");
+            assert_eq!(said.contains("win "), recipe.network.value.exists(), "{name}: {said}");
             let go = Go { limits: Limits { nodes: Some(8), ..Limits::default() }, ..Go::default() };
             let mut game = Game::default();
             let plies = if search == SearchName::Policy { 300 } else { 20 };

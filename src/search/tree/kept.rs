@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::nodes::Nodes;
+use super::super::report::MoveStats;
+use super::nodes::{Edge, Nodes};
 use crate::board::{Conditions, Game};
 
 /// Plies that the game may have gone on since.
@@ -18,10 +19,25 @@ struct Tree {
     conditions: Conditions,
 }
 
+/// A move of a tree with what follows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Branch {
+    /// What is known of it.
+    pub stats: MoveStats,
+    /// The answers to it, the most visited first.
+    pub replies: Vec<Branch>,
+}
+
 impl Kept {
     /// Forgets the tree.
     pub fn clear(&self) {
         self.take();
+    }
+
+    /// The most visited moves of the last search's tree: as many at each ply as `widths` says. Moves that were not tried are left out.
+    pub fn branches(&self, widths: &[usize]) -> Vec<Branch> {
+        let tree = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tree.as_ref().map_or_else(Vec::new, |tree| branches(&tree.nodes, 0, widths))
     }
 
     fn take(&self) -> Option<Tree> {
@@ -55,4 +71,15 @@ impl Kept {
         let node = tree.nodes.node(at);
         (now == *game && node.visits > 0 && !node.edges.is_empty()).then(|| tree.nodes.below(at, 0))
     }
+}
+
+fn branches(nodes: &Nodes, at: usize, widths: &[usize]) -> Vec<Branch> {
+    let Some((&width, deeper)) = widths.split_first() else { return Vec::new() };
+    let mut edges: Vec<&Edge> = nodes.node(at).edges.iter().filter(|e| nodes.visits(e) > 0).collect();
+    edges.sort_by_key(|e| std::cmp::Reverse(nodes.visits(e)));
+    let branch = |edge: &&Edge| Branch {
+        stats: nodes.stats(edge),
+        replies: edge.child.map_or_else(Vec::new, |child| branches(nodes, child.get() as usize, deeper)),
+    };
+    edges.iter().take(width).map(branch).collect()
 }

@@ -17,7 +17,7 @@ use crate::board::Game;
 use crate::evaluate::{Query, Wdl};
 
 pub use halving::Halving;
-pub use kept::Kept;
+pub use kept::{Branch, Kept};
 
 use halving::Root;
 use nodes::{Edge, Nodes};
@@ -247,10 +247,12 @@ impl<'a> Run<'a> {
         let mut game = self.task.game.clone();
         let mut at = 0_usize;
         loop {
-            let edge = match &mut self.halving {
-                Some(root) if at == 0 => root.select(&self.nodes)?,
-                _ => self.select(at)?,
+            // Where all moves considered are proved, the others are tried by their bounds.
+            let considered = match &mut self.halving {
+                Some(root) if at == 0 => root.select(&self.nodes),
+                _ => None,
             };
+            let edge = considered.or_else(|| self.select(at))?;
             game.play(self.nodes.node(at).edges[edge].m);
             match self.nodes.node(at).edges[edge].child {
                 Some(child) => {
@@ -337,12 +339,7 @@ impl<'a> Run<'a> {
     }
 
     fn stats(&self) -> Vec<MoveStats> {
-        let of = |edge: &Edge| {
-            let known = self.nodes.child(edge).filter(|c| c.visits > 0 || c.proved.is_some());
-            let score = known.map(|c| c.proved.unwrap_or(Score::Expected(c.wdl())).before_move());
-            MoveStats { m: edge.m, visits: self.nodes.visits(edge), prior: edge.prior, score }
-        };
-        let mut stats: Vec<MoveStats> = self.nodes.root().edges.iter().map(of).collect();
+        let mut stats: Vec<MoveStats> = self.nodes.root().edges.iter().map(|e| self.nodes.stats(e)).collect();
         stats.sort_by_key(|s| std::cmp::Reverse(s.visits));
         stats
     }

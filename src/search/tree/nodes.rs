@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use shakmaty::{Move, Position};
 
 use super::super::mate::mating_move;
-use super::super::report::Score;
+use super::super::report::{MoveStats, Score};
 use crate::board::Game;
 use crate::evaluate::Wdl;
 
@@ -80,6 +80,13 @@ impl Nodes {
 
     pub(super) fn visits(&self, edge: &Edge) -> u32 {
         self.child(edge).map_or(0, |child| child.visits)
+    }
+
+    /// What is known of a move.
+    pub(super) fn stats(&self, edge: &Edge) -> MoveStats {
+        let known = self.child(edge).filter(|c| c.visits > 0 || c.proved.is_some());
+        let score = known.map(|c| c.proved.unwrap_or(Score::Expected(c.wdl())).before_move());
+        MoveStats { m: edge.m, visits: self.visits(edge), prior: edge.prior, score }
     }
 
     /// A new node; returns its number.
