@@ -1,6 +1,8 @@
 //! A tree that outlives its search: the next one goes on with the part that the game has come to.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use super::super::report::MoveStats;
 use super::nodes::{Edge, Nodes};
@@ -11,7 +13,11 @@ const FURTHEST: usize = 6;
 
 /// The tree of the last search, for the next one. Empty at first.
 #[derive(Default)]
-pub struct Kept(Mutex<Option<Tree>>);
+pub struct Kept {
+    tree: Mutex<Option<Tree>>,
+    /// Nanoseconds that a simulation of the last search took; 0 before any.
+    pace: AtomicU64,
+}
 
 struct Tree {
     nodes: Nodes,
@@ -36,17 +42,26 @@ impl Kept {
 
     /// The most visited moves of the last search's tree: as many at each ply as `widths` says. Moves that were not tried are left out.
     pub fn branches(&self, widths: &[usize]) -> Vec<Branch> {
-        let tree = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
         tree.as_ref().map_or_else(Vec::new, |tree| branches(&tree.nodes, 0, widths))
     }
 
+    /// The time that a simulation of the last search took.
+    pub(super) fn pace(&self) -> Option<Duration> {
+        Some(self.pace.load(Ordering::Relaxed)).filter(|&n| n > 0).map(Duration::from_nanos)
+    }
+
+    pub(super) fn set_pace(&self, pace: Duration) {
+        self.pace.store(pace.as_nanos() as u64, Ordering::Relaxed);
+    }
+
     fn take(&self) -> Option<Tree> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.tree.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     pub(super) fn put(&self, nodes: Nodes, game: &Game, conditions: &Conditions) {
         let tree = Tree { nodes, game: game.clone(), conditions: *conditions };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(tree);
+        *self.tree.lock().unwrap_or_else(PoisonError::into_inner) = Some(tree);
     }
 
     /// What is known below a position that the game has come to from the one searched last, if the tree knows it at all. The tree is

@@ -1,4 +1,5 @@
-//! A tree of many glances: PUCT (Rosin 2011; Silver et al. 2017), with mates proved and drawn back through the tree.
+//! A tree of many glances: PUCT (Rosin 2011; Silver et al. 2017), sequential halving at the root when there are few looks, and mates
+//! proved and drawn back through the tree.
 //!
 //! Each simulation walks from the root to a position that was not looked at yet, by the values found below each move
 //! and the policy's liking for it, and brings that position's win, draw and loss back to the root. The most visited
@@ -8,7 +9,7 @@ mod halving;
 mod kept;
 mod nodes;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::ends::{ended, judged};
 use super::report::{Line, MoveStats, Report, Score};
@@ -47,13 +48,9 @@ pub struct Tree {
 
 impl Default for Tree {
     fn default() -> Tree {
-        Tree {
-            c_puct: 1.75,
-            c_factor: 2.0,
-            c_base: 10_000.0,
-            fpu_reduction: 0.4,
-            halving: Halving { below: 0, most: 16, visit: 50.0, scale: 0.1 },
-        }
+        // Set by games of the shipped network: benches/README.md has them.
+        let halving = Halving { below: 100, most: 4, visit: 50.0, scale: 1.0 };
+        Tree { c_puct: 1.0, c_factor: 2.0, c_base: 10_000.0, fpu_reduction: 0.4, halving }
     }
 }
 
@@ -85,7 +82,7 @@ impl Search for Tree {
         let start = Instant::now();
         let mut run = Run::new(task, *self);
         run.begin();
-        run.plan(start.elapsed());
+        run.plan();
         let batch = task.evaluator.batch().max(1);
         let mut told = 16;
         while !run.is_over(start) {
@@ -100,6 +97,9 @@ impl Search for Tree {
         }
         let answer = run.answer();
         if let Some(kept) = task.kept {
+            if run.simulations >= 8 {
+                kept.set_pace(start.elapsed() / run.simulations as u32);
+            }
             kept.put(run.nodes, task.game, task.conditions);
         }
         answer
@@ -155,19 +155,18 @@ impl<'a> Run<'a> {
         self.back_up(&[0], evaluation.wdl);
     }
 
-    /// Decides how the root is searched, from the looks that there will be: known, or guessed from the time that the first took.
-    fn plan(&mut self, first: Duration) {
+    /// Decides how the root is searched, from the looks that there will be: known, or guessed from the pace of the search before.
+    fn plan(&mut self) {
         let task = self.task;
         let by_time = || {
-            let time = task.stop.remaining().filter(|_| self.evaluated == 1)?;
-            Some((time.as_secs_f64() / first.as_secs_f64().max(1e-6)) as u64)
+            let pace = task.kept?.pace()?;
+            Some((task.stop.remaining()?.as_secs_f64() / pace.as_secs_f64().max(1e-6)) as u64)
         };
         let budget = match task.limits.nodes {
             Some(nodes) => Some(nodes.saturating_sub(self.evaluated)),
             None => by_time(),
         };
-        let fresh = self.nodes.root().visits == 1;
-        let few = budget.filter(|&b| fresh && task.lines == 1 && b > 1 && b < self.params.halving.below);
+        let few = budget.filter(|&b| task.lines == 1 && b > 1 && b < self.params.halving.below);
         self.halving = few.map(|budget| Root::new(self.params.halving, &self.nodes, budget));
     }
 
@@ -378,6 +377,7 @@ mod tests {
     use crate::search::Limits;
     use shakmaty::Position;
     use std::sync::LazyLock;
+    use std::time::Duration;
 
     static SCRIPTED: LazyLock<Scripted> = LazyLock::new(Scripted::default);
 
@@ -422,7 +422,8 @@ mod tests {
             assert!(after.position().is_checkmate(), "{fen}: {:?}", line.moves);
             line.score
         };
-        assert_eq!(mated("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1", 60), Score::Mate(1));
+        // Enough looks for bounds to choose: with few, only the most probable moves are considered.
+        assert_eq!(mated("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1", 200), Score::Mate(1));
         assert_eq!(mated("7k/8/8/8/8/6p1/R7/1R2K3 w - - 0 1", 3000), Score::Mate(2));
         // All there is loses by force.
         assert_eq!(mated("k7/7p/1K6/8/8/8/8/6R1 b - - 0 1", 400), Score::Mate(-1));
