@@ -156,5 +156,10 @@ fn bad_recipes_are_named_in_one_line() {
     assert!(error("reads = \"cls\"", "reads = \"squares\"").contains("policy.reads is squares"));
     assert!(error("kind = \"none\"", "kind = \"tanh\"").contains("value.kind"));
     assert!(error("flip_colours = 0.5", "flip_colours = 5").contains("flip_colours is 5: 0 to 1 is allowed"));
+    // A head that does not fit the loss.
+    let text = std::fs::read_to_string(folder().join("tiny/chessformer.toml")).expect("readable");
+    std::fs::write(&path, text.replace("[training]", "[training]\nsmoothing = 0.1")).expect("written");
+    let error = Recipe::read(&path).expect_err("bad").to_string();
+    assert_eq!(error, "training.smoothing is 0.1: 0 is allowed with policy.kind = autoregressive");
     let _ = std::fs::remove_file(&path);
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use glance::network::PolicyHead;
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::State;
@@ -108,6 +109,9 @@ impl Card {
             self.init.as_deref().unwrap_or("random weights"),
             self.machine,
         );
+        if matches!(self.recipe.network.policy, PolicyHead::FromToMap) {
+            out += "\nIts moves have no promotion piece: it always queens (an underpromotion is e^-15 as probable).\n";
+        }
         out += "\n## Data\n\n| shard | records | share |\n|---|---|---|\n";
         for s in &self.sources {
             let kind = if s.positions { "positions" } else { "games" };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use glance::network::Config;
+use glance::network::{Config, PolicyHead};
 use serde::{Deserialize, Serialize};
 
 use super::optimizer::OptimizerConfig;
@@ -162,6 +162,9 @@ impl Recipe {
         range(t.schedule.is_sound(), "training.schedule.steps", format!("{:?}", t.schedule), allowed)?;
         let smoothing = t.smoothing;
         range((0.0..1.0).contains(&smoothing), "training.smoothing", smoothing.to_string(), "0 up to 1 is allowed")?;
+        let path = self.network.policy == PolicyHead::Autoregressive;
+        let allowed = "0 is allowed with policy.kind = autoregressive";
+        range(!path || smoothing == 0.0, "training.smoothing", smoothing.to_string(), allowed)?;
         let weight = t.value_weight;
         range((0.0..=1e3).contains(&weight), "training.value_weight", weight.to_string(), "0 to 1000 is allowed")?;
         let flips = self.data.augmentation.flip_colours;
