@@ -185,6 +185,20 @@ impl Features {
         (self.marks[1] != 0).then(|| self.marks[1].trailing_zeros() as usize)
     }
 
+    /// The same with White's rights first (K, Q, k, q), as a FEN has them.
+    pub fn castling_by_colour(&self) -> [bool; 4] {
+        let mut rights = self.castling();
+        if self.turn.is_black() {
+            rights.rotate_left(2);
+        }
+        rights
+    }
+
+    /// The square of [`en_passant`](Features::en_passant) as White sees it.
+    pub fn en_passant_by_colour(&self) -> Option<usize> {
+        self.en_passant().map(|square| square ^ self.turn.fold_wb(0, 56))
+    }
+
     /// Men on the board as White sees it: `(square, colour, role from 0 = pawn)`, a1 first.
     pub fn men(&self) -> impl Iterator<Item = (usize, Color, usize)> + '_ {
         let (flip, turn) = (self.turn.fold_wb(0, 56), self.turn);

@@ -23,16 +23,13 @@ pub(super) fn write_bits(features: &Features, to: &mut Pack) {
     for (square, color, role) in features.men() {
         bits[square * BITS + role + color.fold_wb(0, 6)] = 1.0;
     }
-    let mut castling = features.castling();
-    if black {
-        castling.rotate_left(2);
-    }
+    let castling = features.castling_by_colour();
     for square in bits.chunks_exact_mut(BITS) {
         square[12] = bit(!black);
         castling.iter().zip(&mut square[13..17]).for_each(|(&right, out)| *out = bit(right));
     }
-    if let Some(square) = features.en_passant() {
-        bits[if black { square ^ 56 } else { square } * BITS + 17] = 1.0;
+    if let Some(square) = features.en_passant_by_colour() {
+        bits[square * BITS + 17] = 1.0;
     }
 }
 

@@ -52,16 +52,13 @@ pub(super) fn write(features: &Features, to: &mut Pack) {
     }
     to.codes.push(token::SEP);
     to.codes.push(if black { token::BLACK } else { token::WHITE });
-    let mut castling = features.castling();
-    if black {
-        castling.rotate_left(2);
-    }
+    let castling = features.castling_by_colour();
     to.codes.extend(
         castling.iter().zip(0..).map(|(&right, i)| if right { token::CASTLING + i } else { token::NO_CASTLING }),
     );
-    match features.en_passant() {
+    match features.en_passant_by_colour() {
         Some(square) => {
-            let square = if black { square ^ 56 } else { square } as i32;
+            let square = square as i32;
             to.codes.extend([token::FILES + square % 8, token::RANKS + square / 8]);
         }
         None => to.codes.extend([token::NO_EN_PASSANT, token::PAD]),

@@ -44,7 +44,6 @@ impl<B: Backend> Pieces<B> {
     pub(super) fn write(&self, features: &Features, to: &mut Pack) {
         let black = features.turn.is_black();
         let white_view = self.view == View::White && black;
-        let mut castling = features.castling();
         if white_view {
             for square in 0..64_usize {
                 // Own men are Black's: seven to twelve in White's view.
@@ -54,11 +53,11 @@ impl<B: Backend> Pieces<B> {
                     code => i32::from(code),
                 });
             }
-            castling.rotate_left(2);
         } else {
             to.codes.extend(features.codes[0].map(i32::from));
         }
         to.values.push(f32::from(u8::from(black)));
+        let castling = if white_view { features.castling_by_colour() } else { features.castling() };
         to.values.extend(castling.map(|right| f32::from(u8::from(right))));
         let mut en_passant = [0.0; 9];
         if let Some(square) = features.en_passant() {

@@ -64,10 +64,7 @@ pub(super) fn write(features: &Features, to: &mut Pack) {
 
     let mut meta = [0.0; META];
     meta[usize::from(black)] = 1.0;
-    let mut castling = features.castling();
-    if black {
-        castling.rotate_left(2);
-    }
+    let castling = features.castling_by_colour();
     castling.iter().zip(&mut meta[2..]).for_each(|(&right, out)| *out = f32::from(u8::from(right)));
     if let Some(square) = features.en_passant() {
         meta[6 + square % 8] = 1.0;
