@@ -143,7 +143,7 @@ impl ValueHead {
     }
 
     /// Numbers put out.
-    pub(in crate::network) fn outputs(&self) -> usize {
+    pub fn outputs(&self) -> usize {
         match self {
             ValueHead::Wdl { .. } => 3,
             ValueHead::Tanh { .. } | ValueHead::Evaluation { .. } => 1,

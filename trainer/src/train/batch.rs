@@ -57,7 +57,7 @@ impl<B: Kernels> Batch<B> {
     pub fn pack(samples: &[Sample], network: &Network<B>, aims: &Aims, device: &B::Device) -> Batch<B> {
         let n = samples.len();
         let head = &network.config().value;
-        let columns = value_target_columns(head);
+        let columns = head.outputs().max(1);
         let mut legal = vec![0_i32; n * MOST_LEGAL];
         let mut padding = vec![NEVER; n * MOST_LEGAL];
         let mut target = vec![0_f32; n * MOST_LEGAL];
@@ -94,13 +94,5 @@ impl<B: Kernels> Batch<B> {
             value: Tensor::from_data(TensorData::new(value, [n, columns]), device),
             judged: Tensor::from_data(TensorData::new(judged, [n, 1]), device),
         }
-    }
-}
-
-fn value_target_columns(head: &ValueHead) -> usize {
-    match head {
-        ValueHead::Wdl { .. } => 3,
-        ValueHead::Bins { count, .. } => *count,
-        _ => 1,
     }
 }
