@@ -141,8 +141,16 @@ impl<'a> Run<'a> {
     fn begin(&mut self) {
         let (task, allowed) = (self.task, self.task.moves());
         let legal = shakmaty::Position::legal_moves(task.game.position()).len();
-        let below = task.kept.and_then(|kept| kept.below(task.game, task.conditions));
-        if let Some(nodes) = below.filter(|_| task.limits.nodes.is_none() && allowed.len() == legal) {
+        let goes_on = task.limits.nodes.is_none() && allowed.len() == legal;
+        let below = task.kept.and_then(|kept| {
+            if goes_on {
+                return kept.below(task.game, task.conditions);
+            }
+            // Its memory is this search's now.
+            kept.clear();
+            None
+        });
+        if let Some(nodes) = below {
             self.nodes = nodes;
             self.prune();
             return;
