@@ -79,6 +79,7 @@ fn experts() {
                 trunk: encoder(experts, ffn, Norm::Layer, Activation::Gelu),
                 policy: PolicyHead::Classes { reads: Reads::Squares, compress: Some(1) },
                 value: ValueHead::Tanh { compress: Some(1), hidden: None },
+                time: None,
             },
             &device,
         )
@@ -112,6 +113,7 @@ fn autoregressive() {
             trunk: encoder(None, 512, Norm::RmsGain, Activation::SwiGlu),
             policy: PolicyHead::Autoregressive,
             value: ValueHead::None,
+            time: None,
         },
         &device,
     );

@@ -12,6 +12,8 @@
 //! | [`network`] | Burn modules generic over the backend; config, loading, saving |
 //! | [`board`] | next to shakmaty: history, the 1,968-move vocabulary, features |
 //!
+//! [`plot`] draws curves and bars, for all of them.
+//!
 //! Features: `training` (gradients through the network), `cuda` (NVIDIA GPUs).
 #![deny(missing_docs)]
 
@@ -20,5 +22,6 @@ pub mod cli;
 pub mod evaluate;
 pub mod network;
 pub mod play;
+pub mod plot;
 pub mod search;
 pub mod uci;

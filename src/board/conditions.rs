@@ -17,6 +17,14 @@ pub enum Pool {
 impl Pool {
     /// All pools, in the order of their numbers.
     pub const ALL: [Pool; 4] = [Pool::Otb, Pool::Lichess, Pool::ChessCom, Pool::Engine];
+
+    /// The pool of a PGN's `Site`; `None` where it names no site that has one.
+    pub fn of_site(site: &str) -> Option<Pool> {
+        let site = site.to_ascii_lowercase();
+        [("lichess", Pool::Lichess), ("chess.com", Pool::ChessCom)]
+            .into_iter()
+            .find_map(|(name, pool)| site.contains(name).then_some(pool))
+    }
 }
 
 /// What is known about one player.

@@ -1,5 +1,6 @@
 //! A game: the position, the boards before it, and which positions have come up already.
 
+use shakmaty::san::SanPlus;
 use shakmaty::uci::UciMove;
 use shakmaty::zobrist::Zobrist64;
 use shakmaty::{Board, CastlingMode, Chess, EnPassantMode, Move, Position};
@@ -139,6 +140,11 @@ impl Game {
             return Err(error("null move: not allowed"));
         }
         uci.to_move(&self.position).map_err(|_| error("not legal"))
+    }
+
+    /// A legal move in standard notation, with its check or mate sign.
+    pub fn san(&self, m: Move) -> String {
+        SanPlus::from_move(self.position.clone(), m).to_string()
     }
 
     /// A move's UCI name here: king takes rook for castling when the game is Chess960, else `e1g1`.

@@ -17,7 +17,9 @@ mod features;
 mod fen;
 mod game;
 mod perft;
+mod pgn;
 mod polyglot;
+mod time;
 mod vocabulary;
 
 pub use conditions::{Conditions, Pool, Seat};
@@ -26,5 +28,7 @@ pub use features::{BOARDS, CODES, EMPTY, Features, GLOBALS, MARKS, MISSING, glob
 pub use fen::{FenError, parse_fen, write_fen};
 pub use game::{Game, IllegalMove, Repetitions, Terminal};
 pub use perft::{divide, perft};
+pub use pgn::{PgnError, PgnGame, PgnMove, games as pgn_games, parse_clock, parse_time_control};
 pub use polyglot::{polyglot_key, polyglot_move};
+pub use time::{TIME_BINS, TIME_EDGES, time_bin};
 pub use vocabulary::{MOVES, MoveIndex};

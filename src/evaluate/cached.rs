@@ -4,8 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::{Evaluation, Evaluator, Query, Stop, Stopped};
-use crate::board::Features;
+use super::{Evaluation, Evaluator, MoveTime, Query, Stop, Stopped};
+use crate::board::{Conditions, Features, Game};
 
 /// Remembers evaluations, the oldest making room for the newest, within a number of bytes.
 ///
@@ -78,6 +78,10 @@ impl<E: Evaluator> Evaluator for Cached<E> {
         self.inner.has_value()
     }
 
+    fn move_time(&self, game: &Game, conditions: &Conditions) -> Option<MoveTime> {
+        self.inner.move_time(game, conditions)
+    }
+
     fn batch(&self) -> usize {
         self.inner.batch()
     }
@@ -110,7 +114,6 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::{Conditions, Game};
     use crate::evaluate::Scripted;
 
     #[test]

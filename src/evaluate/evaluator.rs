@@ -3,7 +3,7 @@
 use shakmaty::{Chess, Move, Position};
 use thiserror::Error;
 
-use super::{Stop, Wdl};
+use super::{MoveTime, Stop, Wdl};
 use crate::board::{Conditions, Game};
 
 /// A position to look at, and what is known about the players.
@@ -96,6 +96,12 @@ pub trait Evaluator: Send + Sync {
         true
     }
 
+    /// How long a person would think about a position under these conditions; `None` where it does not know.
+    fn move_time(&self, game: &Game, conditions: &Conditions) -> Option<MoveTime> {
+        let _ = (game, conditions);
+        None
+    }
+
     /// Positions that are best given at once.
     fn batch(&self) -> usize {
         1
@@ -117,6 +123,10 @@ impl<E: Evaluator + ?Sized> Evaluator for Box<E> {
 
     fn has_value(&self) -> bool {
         (**self).has_value()
+    }
+
+    fn move_time(&self, game: &Game, conditions: &Conditions) -> Option<MoveTime> {
+        (**self).move_time(game, conditions)
     }
 
     fn batch(&self) -> usize {

@@ -5,6 +5,7 @@ mod evaluator;
 mod network;
 mod scripted;
 mod stop;
+mod time;
 mod value;
 mod wdl;
 
@@ -13,5 +14,6 @@ pub use evaluator::{Evaluation, Evaluator, MoveEvaluation, Query, Stopped};
 pub use network::{BackendName, NetworkEvaluator, UnknownBackend, open};
 pub use scripted::Scripted;
 pub use stop::Stop;
+pub use time::MoveTime;
 pub use value::{bins_target, evaluation_target, wdl_of};
 pub use wdl::{LARGEST_CP, Wdl};

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use shakmaty::Position;
 use thiserror::Error;
 
-use super::{Evaluation, Evaluator, Query, Stop, Stopped, wdl_of};
-use crate::board::{Features, MOVES, MoveIndex};
+use super::{Evaluation, Evaluator, MoveTime, Query, Stop, Stopped, wdl_of};
+use crate::board::{Conditions, Features, Game, MOVES, MoveIndex};
 use crate::network::{Config, Kernels, Moves, Network, WeightsError, load};
 
 /// Time that a piece of a batch may take: a stop is heeded between pieces.
@@ -130,6 +130,13 @@ impl<B: Kernels> NetworkEvaluator<B> {
 impl<B: Kernels> Evaluator for NetworkEvaluator<B> {
     fn has_value(&self) -> bool {
         self.config().value.exists()
+    }
+
+    fn move_time(&self, game: &Game, conditions: &Conditions) -> Option<MoveTime> {
+        let features = Features::of(game, conditions);
+        let output = self.network.forward_all(self.network.pack(std::iter::once(&features), &self.device));
+        let logits: Vec<f32> = output.time?.into_data().iter::<f32>().collect();
+        MoveTime::from_logits(&logits)
     }
 
     /// One thread gains little from more at once; several share what they are given.

@@ -19,8 +19,8 @@ mod trunk;
 mod weights;
 
 pub use config::{
-    Activation, Biases, Config, ConfigError, Embedding, Experts, Norm, PolicyHead, Reads, Smolgen, Trunk, ValueHead,
-    View,
+    Activation, Biases, Config, ConfigError, Embedding, Experts, Norm, PolicyHead, Reads, Smolgen, TimeHead, Trunk,
+    ValueHead, View,
 };
 pub use curve::Curve;
 pub use heads::Moves;

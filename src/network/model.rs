@@ -3,13 +3,13 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::config::{Activation, Config, ValueHead, View};
+use super::config::{Activation, Config, TimeHead, ValueHead, View};
 use super::embedding::Embedding;
 use super::heads::{Candidates, Moves, Policy, Question, Readout};
 use super::input::{Input, Pack};
 use super::kernels::Kernels;
 use super::trunk::Trunk;
-use crate::board::{Features, MoveIndex};
+use crate::board::{Features, MoveIndex, TIME_BINS};
 
 /// What the network says of a batch.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub struct Output<B: Kernels> {
     pub moves: Moves<B>,
     /// The numbers of the value head, if there is one, for the player to move: `[batch, outputs]`.
     pub value: Option<Tensor<B, 2>>,
+    /// Logits of the time that a person takes, if that was asked and there is a head that knows: `[batch, bins]`.
+    pub time: Option<Tensor<B, 2>>,
     /// Losses of the network's own, already weighted, to be added to the others in training: `[1]`.
     pub auxiliary: Option<Tensor<B, 1>>,
 }
@@ -29,6 +31,7 @@ pub struct Network<B: Kernels> {
     trunk: Trunk<B>,
     policy: Policy<B>,
     value: Option<Readout<B>>,
+    time: Option<Readout<B>>,
     #[module(skip)]
     config: Config,
 }
@@ -47,6 +50,7 @@ impl<B: Kernels> Network<B> {
             trunk: Trunk::new(config, device),
             policy: Policy::new(config, device),
             value: value.exists().then(|| Readout::new(d, value.sizes(), value.outputs(), activation, device)),
+            time: config.time.map(|time| time_head(d, time, device)),
             config: config.clone(),
         }
     }
@@ -85,13 +89,44 @@ impl<B: Kernels> Network<B> {
         }
     }
 
-    /// Looks at a batch of positions.
+    /// The same network with a head for the time that a person takes, with random weights.
+    pub fn with_time(mut self, head: TimeHead, device: &B::Device) -> Network<B> {
+        self.config.time = Some(head);
+        self.time = Some(time_head(self.config.d_model(), head, device));
+        self
+    }
+
+    /// The same network, of which only the head for the time can be trained.
+    pub fn only_time(mut self) -> Network<B> {
+        self.embedding = self.embedding.no_grad();
+        self.trunk = self.trunk.no_grad();
+        self.policy = self.policy.no_grad();
+        self.value = self.value.map(Module::no_grad);
+        self
+    }
+
+    /// Looks at a batch of positions: moves and how they stand.
     pub fn forward(&self, input: Input<B>) -> Output<B> {
+        self.read(input, false)
+    }
+
+    /// Looks at a batch of positions with all heads.
+    pub fn forward_all(&self, input: Input<B>) -> Output<B> {
+        self.read(input, true)
+    }
+
+    fn read(&self, input: Input<B>, all: bool) -> Output<B> {
         let question = input.question.clone();
         let trunked = self.trunk.forward(self.embedding.forward(input));
         let squares = self.config.embedding.squares().map(|first| trunked.squares(first));
         let moves = self.policy.forward(&trunked, squares.as_ref(), (&self.embedding, &self.trunk), &question);
+        let of_time = self.time.as_ref().filter(|_| all).zip(squares.clone());
+        let time = of_time.map(|(head, squares)| head.forward(squares));
         let value = self.value.as_ref().zip(squares).map(|(head, squares)| head.forward(squares));
-        Output { moves, value, auxiliary: trunked.auxiliary }
+        Output { moves, value, time, auxiliary: trunked.auxiliary }
     }
+}
+
+fn time_head<B: Kernels>(d: usize, head: TimeHead, device: &B::Device) -> Readout<B> {
+    Readout::new(d, (Some(head.compress), Some(head.hidden)), TIME_BINS, Activation::Relu, device)
 }

@@ -12,7 +12,7 @@ use glance_trainer::data::sample::{Sample, sample};
 use glance_trainer::train::batch::Aims;
 use glance_trainer::train::optimizer::Optimizer;
 use glance_trainer::train::recipe::Recipe;
-use glance_trainer::train::step::{Split, gradients};
+use glance_trainer::train::step::{Read, Split, gradients};
 
 type Flex = burn_flex::Flex;
 
@@ -56,6 +56,7 @@ fn systems_have_their_authors_sizes() {
         "deep-chess-small",
         "glance",
         "glance-small",
+        "glance-small-time",
         "microchess",
         "smolgen",
     ];
@@ -126,14 +127,20 @@ fn every_system_learns() {
         let mut network = Network::<B>::new(&recipe.network, &device);
         let t = &recipe.training;
         let mut optimizer = Optimizer::new(&t.optimizer, 0.0, &network);
-        let aims = Aims { value_weight: t.value_weight, policy: t.policy_loss, smoothing: t.smoothing };
+        let aims = Aims {
+            value_weight: t.value_weight,
+            time_weight: t.time_weight,
+            policy: t.policy_loss,
+            smoothing: t.smoothing,
+        };
         let mut losses = Vec::new();
         for step in 1..=60 {
             let (grads, loss) = gradients(&network, &samples, Split { workers: 2, micro: 4 }, &aims, &[device]);
-            losses.push(loss.read());
+            losses.push(loss.read(1.0));
             network = optimizer.step(5e-4 * (f64::from(step) / 30.0).min(1.0), network, grads);
         }
-        let ((policy, value), (policy_after, value_after)) = (losses[0], losses[59]);
+        let (Read { policy, value, .. }, after) = (losses[0], losses[59]);
+        let (policy_after, value_after) = (after.policy, after.value);
         assert!(policy_after < 0.8 * policy, "{name}: policy {policy} became {policy_after}");
         assert!(value_after < 0.9 * value || value == 0.0, "{name}: value {value} became {value_after}");
         assert_eq!(value == 0.0, !recipe.network.value.exists(), "{name}");
@@ -156,6 +163,8 @@ fn bad_recipes_are_named_in_one_line() {
     assert!(error("reads = \"cls\"", "reads = \"squares\"").contains("policy.reads is squares"));
     assert!(error("kind = \"none\"", "kind = \"tanh\"").contains("value.kind"));
     assert!(error("flip_colours = 0.5", "flip_colours = 5").contains("flip_colours is 5: 0 to 1 is allowed"));
+    let error_of_part = error("[training]", "[training]\npart = \"time\"");
+    assert_eq!(error_of_part, "training.part is time: all is allowed without network.time");
     // A head that does not fit the loss.
     let text = std::fs::read_to_string(folder().join("tiny/chessformer.toml")).expect("readable");
     std::fs::write(&path, text.replace("[training]", "[training]\nsmoothing = 0.1")).expect("written");

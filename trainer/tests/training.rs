@@ -21,7 +21,7 @@ use glance_trainer::train::checkpoint::State;
 use glance_trainer::train::export::export;
 use glance_trainer::train::log::{self, Metrics};
 use glance_trainer::train::optimizer::{Betas, OptimizerConfig};
-use glance_trainer::train::recipe::{Budget, Data, PolicyLoss, Recipe, Training};
+use glance_trainer::train::recipe::{Budget, Data, Part, PolicyLoss, Recipe, Training};
 use glance_trainer::train::run::{Options, TrainError, train};
 use glance_trainer::train::schedule::Schedule;
 use glance_trainer::train::step::Split;
@@ -54,6 +54,8 @@ fn recipe(steps: u64) -> Recipe {
             clip: 1.0,
             ema: 0.9,
             value_weight: 1.0,
+            time_weight: 0.25,
+            part: Part::All,
             policy_loss: PolicyLoss::default(),
             smoothing: 0.0,
             seed: 7,

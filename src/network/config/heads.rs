@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::embedding::{Embedding, View};
 use super::trunk::Trunk;
 use super::{ConfigError, range};
-use crate::board::MOVES;
+use crate::board::{MOVES, TIME_BINS};
 
 /// What a linear layer over the 1,968 moves reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +76,17 @@ pub enum ValueHead {
     },
     /// Nothing: such a network cannot play by values.
     None,
+}
+
+/// How the time that a person takes for a move is read out: logits of the bins of
+/// [`TIME_EDGES`](crate::board::TIME_EDGES).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimeHead {
+    /// Numbers that each square is compressed to.
+    pub compress: usize,
+    /// Width of the hidden layer.
+    pub hidden: usize,
 }
 
 impl PolicyHead {
@@ -189,6 +200,25 @@ impl ValueHead {
     pub(super) fn multiply_adds(&self, d: usize) -> usize {
         let (compress, hidden) = self.sizes();
         if self.exists() { readout_multiply_adds(d, compress, hidden, self.outputs()) } else { 0 }
+    }
+}
+
+impl TimeHead {
+    pub(super) fn check(&self, embedding: &Embedding) -> Result<(), ConfigError> {
+        range("time.compress", self.compress, 1, 512)?;
+        range("time.hidden", self.hidden, 1, 4096)?;
+        let allowed = "nothing is allowed where the tokens are no squares";
+        ConfigError::unless(embedding.squares().is_some(), "time", "a table", allowed)
+    }
+
+    /// Number of weights, reading rows of width `d`.
+    pub(super) fn parameters(&self, d: usize) -> usize {
+        readout_parameters(d, Some(self.compress), Some(self.hidden), TIME_BINS)
+    }
+
+    /// Multiply-adds of the matrix products for one position.
+    pub(super) fn multiply_adds(&self, d: usize) -> usize {
+        readout_multiply_adds(d, Some(self.compress), Some(self.hidden), TIME_BINS)
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) use embedding::{
     PLANES, RATING_BRACKETS,
 };
 pub use embedding::{Embedding, View};
-pub use heads::{PolicyHead, Reads, ValueHead};
+pub use heads::{PolicyHead, Reads, TimeHead, ValueHead};
 pub use trunk::{Activation, Biases, Experts, Norm, Smolgen, Trunk};
 
 use crate::board::BOARDS;
@@ -59,6 +59,9 @@ pub struct Config {
     pub policy: PolicyHead,
     /// Outcome.
     pub value: ValueHead,
+    /// How long a person thinks, if that is asked at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<TimeHead>,
 }
 
 impl Config {
@@ -83,6 +86,7 @@ impl Config {
             },
             policy: PolicyHead::FromTo { dim: d_model },
             value: ValueHead::Wdl { compress: 16, hidden: 64 },
+            time: None,
         }
     }
 
@@ -99,7 +103,8 @@ impl Config {
         self.embedding.check()?;
         self.trunk.check(&self.embedding)?;
         self.policy.check(&self.embedding, &self.trunk)?;
-        self.value.check(&self.embedding)
+        self.value.check(&self.embedding)?;
+        self.time.iter().try_for_each(|time| time.check(&self.embedding))
     }
 
     /// Width of the trunk.
@@ -114,6 +119,7 @@ impl Config {
             + self.trunk.parameters(self.embedding.tokens())
             + self.policy.parameters(d)
             + self.value.parameters(d)
+            + self.time.map_or(0, |time| time.parameters(d))
     }
 
     /// Multiply-adds of the matrix products for one position, to compare sizes.
@@ -123,6 +129,7 @@ impl Config {
             + self.trunk.multiply_adds(self.embedding.tokens())
             + self.policy.multiply_adds(d, &self.trunk)
             + self.value.multiply_adds(d)
+            + self.time.map_or(0, |time| time.multiply_adds(d))
     }
 }
 
@@ -156,6 +163,8 @@ mod tests {
         assert!(text.starts_with("network config: policy.reads is cls"), "{text}");
         let text = wrong(Config { trunk: Trunk::Residual { blocks: 1, channels: 8 }, ..glance() });
         assert!(text.starts_with("network config: trunk.kind is residual"), "{text}");
+        let text = wrong(Config { time: Some(TimeHead { compress: 0, hidden: 8 }), ..glance() });
+        assert!(text.starts_with("network config: time.compress is 0"), "{text}");
         let text = wrong(Config { embedding: Embedding::Planes, ..glance() });
         assert!(text.starts_with("network config: trunk.kind is encoder"), "{text}");
     }

@@ -16,7 +16,7 @@ use super::{Anyhow, cores};
 use crate::data::engine::{Engine, EngineOptions};
 use crate::data::mixture::{Mixture, Share};
 use crate::data::read::{Puzzle, puzzles};
-use crate::data::sample::Augmentation;
+use crate::data::sample::{Augmentation, Told};
 use crate::data::shard::{Kind, Shard};
 use crate::measure::figures::{Figures, by_rating, calibration};
 use crate::measure::puzzles::solve;
@@ -54,6 +54,9 @@ pub(super) struct Measure {
     /// Positions that it is asked about
     #[arg(long, default_value_t = 1000)]
     engine_count: usize,
+    /// What the network is told of the players' ratings: right, none, +400, -400 …
+    #[arg(long, default_value = "right", allow_hyphen_values = true)]
+    told: Told,
     /// Folder for tables, CSV, JSON and a page of plots
     #[arg(long)]
     out: Option<PathBuf>,
@@ -92,7 +95,7 @@ impl Measure {
 
     fn sources(&self, network: &Network<B>) -> Result<Vec<OfSource>, Anyhow> {
         let mut found = Vec::new();
-        for set in validation_sets(&self.data, self.count)? {
+        for set in told_sets(&self.data, self.count, self.told)? {
             let bar = bar(set.samples.len(), &set.name)?;
             let told = |n: usize| bar.inc(n as u64);
             let looked = look(network, &set.samples, cores(), 16, &Default::default(), &told);
@@ -196,9 +199,15 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, Anyhow> {
 
 /// One set for each shard of the folder, as it is: nothing forgotten.
 pub(super) fn validation_sets(folder: &Path, count: usize) -> Result<Vec<ValidationSet>, Anyhow> {
+    told_sets(folder, count, Told::Right)
+}
+
+/// The same, with other ratings told.
+fn told_sets(folder: &Path, count: usize, told: Told) -> Result<Vec<ValidationSet>, Anyhow> {
+    let none = Augmentation { told, ..Augmentation::none() };
     let mixtures = names(folder)?
         .into_iter()
-        .map(|name| Ok((name.clone(), Mixture::open(folder, &[Share::new(&name, 1.0)], Augmentation::none())?)))
+        .map(|name| Ok((name.clone(), Mixture::open(folder, &[Share::new(&name, 1.0)], none.clone())?)))
         .collect::<Result<Vec<_>, Anyhow>>()?;
     Ok(sets(&mixtures, count))
 }

@@ -4,17 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
 use glance::board::Conditions;
 use glance::evaluate::open;
 use glance::network::{Precision, load};
-use glance::play::{Engine, SearchName};
+use glance::play::SearchName;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use serde::{Deserialize, Serialize};
 
 use super::measure::{bar, names, validation_sets};
 use super::train::train_on;
@@ -26,14 +24,18 @@ use crate::data::shard::Shard;
 use crate::measure::figures::Figures;
 use crate::measure::puzzles::solve;
 use crate::measure::validation::{ValidationSet, look};
+use crate::train::checkpoint::State;
 use crate::train::export::export;
 use crate::train::log;
 use crate::train::recipe::{Budget, Recipe};
 use crate::train::run::Options;
+use crate::train::step::Split;
 use crate::zoo::elo::{Pair, rate};
 use crate::zoo::entry::{Entry, milliseconds, read};
-use crate::zoo::games::{Played, openings, play, player};
+use crate::zoo::games::{Played, openings};
 use crate::zoo::report::{Ranked, html, markdown};
+use crate::zoo::robin::{Line, RoundRobin};
+use crate::zoo::speed::{POSITIONS, ROUNDS, Speed, Speeds};
 
 type B = burn_flex::Flex;
 
@@ -98,19 +100,6 @@ pub(super) struct Zoo {
 
 const STOPPED: &str = "stopped; the same command goes on";
 
-/// An engine with the name of the system that it plays.
-type Seat<'a> = (&'a str, Engine);
-
-/// A line of `games.jsonl`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Line {
-    white: String,
-    black: String,
-    opening: usize,
-    points: f64,
-    moves: Vec<String>,
-}
-
 fn fail(path: &Path) -> impl Fn(std::io::Error) -> Anyhow + '_ {
     move |e| format!("{}: {e}", path.display()).into()
 }
@@ -127,13 +116,15 @@ impl Zoo {
         let openings = self.draw_openings()?;
         let mut entries = Vec::new();
         for recipe in &recipes {
-            match self.entry(recipe, &sets, &openings, &interrupted)? {
+            match self.entry(recipe, &sets, &interrupted)? {
                 Some(entry) => entries.push(entry),
                 None => return Err(STOPPED.into()),
             }
         }
-        let games = self.round_robin(&entries, &openings, &interrupted)?;
-        self.report(entries, &games)
+        let (robin, games) = self.round_robin(&entries, &openings, &interrupted)?;
+        let pairs = robin.pairs(&games);
+        let speeds = self.speeds(&recipes, &openings, &interrupted)?;
+        self.report(entries, &pairs, &games, &speeds)
     }
 
     /// All recipes, by name; each with the budget of the comparison.
@@ -193,7 +184,6 @@ impl Zoo {
         &self,
         recipe: &Recipe,
         sets: &[ValidationSet],
-        openings: &[Vec<String>],
         interrupted: &Arc<AtomicBool>,
     ) -> Result<Option<Entry>, Anyhow> {
         let system = recipe.network.system.clone();
@@ -202,27 +192,14 @@ impl Zoo {
             println!("{system}: done before");
             return Ok(Some(entry));
         }
-        let usual = self.backend.split(recipe.training.batch, 1);
-        let split = crate::train::step::Split { workers: self.workers.unwrap_or(usual.workers).max(1), ..usual };
-        let mixture = Mixture::open(&self.data, &recipe.mixture(), recipe.data.augmentation.clone())?;
         let run = self.folder(&system).join("run");
-        let options = Options {
-            run: run.clone(),
-            init: None,
-            split,
-            loaders: 1,
-            every: 1.0,
-            plain: true,
-            backend: format!("{:?}", self.backend).to_lowercase(),
-            interrupted: interrupted.clone(),
-        };
         println!("{system}: {} weights", recipe.network.parameters());
         // Fewer positions on the way than at the end.
         let some: Vec<ValidationSet> = sets
             .iter()
             .map(|s| ValidationSet { name: s.name.clone(), samples: s.samples.iter().take(500).cloned().collect() })
             .collect();
-        let state = train_on(self.backend, &[0], recipe, &options, Arc::new(mixture), &some)?;
+        let state = self.train(recipe, &run, &some, interrupted)?;
         if interrupted.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -236,7 +213,6 @@ impl Zoo {
             has_value: recipe.network.value.exists(),
             positions: state.step * recipe.training.batch as u64,
             minutes: state.seconds / 60.0,
-            milliseconds: milliseconds(&bytes, openings)?,
             figures: Default::default(),
             puzzles: self.solved(&bytes)?,
             curve: log::read(&run.join("validation.csv")),
@@ -252,6 +228,28 @@ impl Zoo {
         Ok(Some(entry))
     }
 
+    fn train(
+        &self,
+        recipe: &Recipe,
+        run: &Path,
+        sets: &[ValidationSet],
+        interrupted: &Arc<AtomicBool>,
+    ) -> Result<State, Anyhow> {
+        let usual = self.backend.split(recipe.training.batch, 1);
+        let mixture = Mixture::open(&self.data, &recipe.mixture(), recipe.data.augmentation.clone())?;
+        let options = Options {
+            run: run.to_owned(),
+            init: None,
+            split: Split { workers: self.workers.unwrap_or(usual.workers).max(1), ..usual },
+            loaders: 1,
+            every: 1.0,
+            plain: true,
+            backend: format!("{:?}", self.backend).to_lowercase(),
+            interrupted: interrupted.clone(),
+        };
+        train_on(self.backend, &[0], recipe, &options, Arc::new(mixture), sets)
+    }
+
     fn solved(&self, weights: &[u8]) -> Result<Option<crate::measure::puzzles::Solved>, Anyhow> {
         let Some(path) = &self.puzzles else { return Ok(None) };
         let mut chosen = puzzles(path)?;
@@ -261,98 +259,74 @@ impl Zoo {
         Ok(Some(solve(&*evaluator, &chosen, &Conditions::STRONGEST, &|_| {}).0))
     }
 
-    /// Plays what has not been played yet: every two systems, every opening, both colours.
-    fn round_robin(
+    /// Plays what has not been played yet, and writes all of it as PGN.
+    fn round_robin<'a>(
         &self,
         entries: &[Entry],
-        openings: &[Vec<String>],
+        openings: &'a [Vec<String>],
         interrupted: &AtomicBool,
-    ) -> Result<Vec<Line>, Anyhow> {
-        let file = self.out.join("games.jsonl");
-        let text = fs::read_to_string(&file).unwrap_or_default();
-        let mut done: Vec<Line> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        let mut wanted = Vec::new();
-        for (i, first) in entries.iter().enumerate() {
-            for second in &entries[i + 1..] {
-                for opening in 0..openings.len() {
-                    for (white, black) in [(first, second), (second, first)] {
-                        let same =
-                            |l: &Line| l.white == white.system && l.black == black.system && l.opening == opening;
-                        if !done.iter().any(same) {
-                            wanted.push((white.system.as_str(), black.system.as_str(), opening));
-                        }
-                    }
-                }
-            }
-        }
-        let bar = bar(wanted.len(), "games")?;
-        let (next, new) = (Mutex::new(wanted.into_iter()), Mutex::new(Vec::new()));
-        let worker = || -> Result<(), String> {
-            let mut seats: Option<(Seat, Seat)> = None;
-            while !interrupted.load(Ordering::Relaxed) {
-                let Some((white, black, opening)) = next.lock().unwrap_or_else(PoisonError::into_inner).next() else {
-                    break;
-                };
-                let sit = |name: &str| player(&self.weights(name), self.search).map_err(|e| format!("{name}: {e}"));
-                // The two that sat here before may exchange colours.
-                let (mut one, mut other) = match seats.take() {
-                    Some((a, b)) if a.0 == white && b.0 == black => (a, b),
-                    Some((a, b)) if a.0 == black && b.0 == white => (b, a),
-                    _ => ((white, sit(white)?), (black, sit(black)?)),
-                };
-                let Played { points, moves } =
-                    play(&openings[opening], &mut one.1, &mut other.1, self.nodes).map_err(|e| e.to_string())?;
-                let line = Line { white: white.into(), black: black.into(), opening, points, moves };
-                new.lock().unwrap_or_else(PoisonError::into_inner).push(line);
-                bar.inc(1);
-                seats = Some((one, other));
-            }
-            Ok(())
-        };
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..cores()).map(|_| scope.spawn(worker)).collect();
-            threads
-                .into_iter()
-                .map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect::<Result<Vec<()>, String>>()
-        })?;
+    ) -> Result<(RoundRobin<'a>, Vec<Line>), Anyhow> {
+        let systems = entries.iter().map(|e| (e.system.clone(), self.weights(&e.system))).collect();
+        let robin = RoundRobin { systems, openings, search: self.search, nodes: self.nodes };
+        let bar = bar(0, "games")?;
+        let tell = |wanted: usize| if wanted > 0 { bar.set_length(wanted as u64) } else { bar.inc(1) };
+        let games = robin.play(&self.out.join("games.jsonl"), cores(), interrupted, &tell)?;
         bar.finish_and_clear();
-        done.extend(new.into_inner().unwrap_or_else(PoisonError::into_inner));
-        done.sort_by(|a, b| (&a.white, &a.black, a.opening).cmp(&(&b.white, &b.black, b.opening)));
-        let lines = done.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-        fs::write(&file, lines.join("\n") + "\n").map_err(fail(&file))?;
         if interrupted.load(Ordering::Relaxed) {
             return Err(STOPPED.into());
         }
-        let pgn: String = done
-            .iter()
-            .map(|l| Played { points: l.points, moves: l.moves.clone() }.pgn(&l.white, &l.black, l.opening + 1))
-            .collect();
+        let pgn = |l: &Line| Played { points: l.points, moves: l.moves.clone() }.pgn(&l.white, &l.black, l.opening + 1);
         let path = self.out.join("games.pgn");
-        fs::write(&path, pgn).map_err(fail(&path))?;
-        // What another choice of systems left is not this table's.
-        let here = |name: &str| entries.iter().any(|e| e.system == name);
-        done.retain(|l| here(&l.white) && here(&l.black) && l.opening < openings.len());
-        Ok(done)
+        fs::write(&path, games.iter().map(pgn).collect::<String>()).map_err(fail(&path))?;
+        Ok((robin, games))
     }
 
-    fn report(&self, entries: Vec<Entry>, games: &[Line]) -> Result<(), Anyhow> {
-        let place = |name: &str| entries.iter().position(|e| e.system == name).unwrap_or_default();
-        let mut pairs = Vec::new();
-        for one in games.iter().filter(|l| l.white < l.black) {
-            let other = games.iter().find(|l| l.white == one.black && l.black == one.white && l.opening == one.opening);
-            if let Some(other) = other {
-                let points = one.points + 1.0 - other.points;
-                pairs.push(Pair { first: place(&one.white), second: place(&one.black), points });
+    /// Times all systems in rounds, as far as that was not done before.
+    fn speeds(
+        &self,
+        recipes: &[Recipe],
+        openings: &[Vec<String>],
+        interrupted: &Arc<AtomicBool>,
+    ) -> Result<Speeds, Anyhow> {
+        let file = self.out.join("speeds.json");
+        let mut speeds = Speeds::read(&file);
+        let bar = bar(ROUNDS * recipes.len(), "speeds")?;
+        for round in 0..ROUNDS {
+            for recipe in recipes {
+                let system = &recipe.network.system;
+                if speeds.rounds(system) <= round {
+                    let mut short = recipe.clone();
+                    short.training.budget = Budget::Steps((POSITIONS / recipe.training.batch as u64).max(1));
+                    let run = self.folder(system).join("speed");
+                    // What an interrupted round left would be gone on with.
+                    let _ = fs::remove_dir_all(&run);
+                    let state = self.train(&short, &run, &[], interrupted)?;
+                    fs::remove_dir_all(&run).map_err(fail(&run))?;
+                    if interrupted.load(Ordering::Relaxed) {
+                        return Err(STOPPED.into());
+                    }
+                    let weights = self.weights(system);
+                    let bytes = fs::read(&weights).map_err(fail(&weights))?;
+                    let training = (state.step * recipe.training.batch as u64) as f64 / state.seconds.max(1e-9);
+                    let speed = Speed { training, milliseconds: milliseconds(&bytes, openings)? };
+                    speeds.add(system, speed, &file).map_err(fail(&file))?;
+                }
+                bar.inc(1);
             }
         }
-        let rated = rate(entries.len(), &pairs);
+        bar.finish_and_clear();
+        Ok(speeds)
+    }
+
+    fn report(&self, entries: Vec<Entry>, pairs: &[Pair], games: &[Line], speeds: &Speeds) -> Result<(), Anyhow> {
+        let rated = rate(entries.len(), pairs);
         let mut systems: Vec<Ranked> = entries
             .into_iter()
             .zip(rated)
             .map(|(entry, rated)| {
                 let games = games.iter().filter(|l| l.white == entry.system || l.black == entry.system).count();
-                Ranked { entry, rated, games }
+                let speed = speeds.of(&entry.system);
+                Ranked { entry, rated, games, speed }
             })
             .collect();
         systems.sort_by(|a, b| b.rated.elo.total_cmp(&a.rated.elo));

@@ -91,16 +91,7 @@ impl<'a> Cells<'a> {
 }
 
 fn pool(site: &str, bots: bool) -> Pool {
-    let site = site.to_ascii_lowercase();
-    if bots {
-        Pool::Engine
-    } else if site.contains("lichess") {
-        Pool::Lichess
-    } else if site.contains("chess.com") {
-        Pool::ChessCom
-    } else {
-        Pool::Otb
-    }
+    if bots { Pool::Engine } else { Pool::of_site(site).unwrap_or(Pool::Otb) }
 }
 
 /// "600+5" to (600, 5); anything else is unknown.

@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use glance::board::parse_clock;
 use pgn_reader::{RawComment, Reader, SanPlus, Skip, Visitor};
 use shakmaty::{Chess, Position};
 
@@ -85,7 +86,7 @@ impl Visitor for Parser {
             *last = parse_eval(value).unwrap_or(NO_EVAL);
         }
         if let (Some(value), Some(last)) = (tag(&text, "[%clk "), state.moves.clocks.last_mut()) {
-            *last = parse_clock(value).unwrap_or(NO_CLOCK);
+            *last = whole_seconds(value).unwrap_or(NO_CLOCK);
         }
         ControlFlow::Continue(())
     }
@@ -114,12 +115,9 @@ fn parse_eval(text: &str) -> Option<i16> {
     pawns.is_finite().then(|| (pawns * 100.0).round().clamp(-30_000.0, 30_000.0) as i16)
 }
 
-fn parse_clock(text: &str) -> Option<u16> {
-    let mut seconds = 0.0;
-    for part in text.split(':') {
-        seconds = seconds * 60.0 + part.parse::<f32>().ok().filter(|p| (0.0..1e6).contains(p))?;
-    }
-    Some(seconds.min(f32::from(NO_CLOCK - 1)) as u16)
+/// Whole seconds, as far as a shard can hold them.
+fn whole_seconds(clock: &str) -> Option<u16> {
+    parse_clock(clock).map(|seconds| seconds.min(f32::from(NO_CLOCK - 1)) as u16)
 }
 
 /// Reads the movetext of one game from the standard starting position.

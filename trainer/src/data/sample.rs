@@ -27,6 +27,8 @@ pub struct Sample {
     pub policy: bool,
     /// How the game stands, for the player to move: what is learnt; `None` where nobody knows.
     pub wdl: Option<Wdl>,
+    /// Seconds that the player took for the move; `None` where no clock was written.
+    pub seconds: Option<f32>,
     /// What is only measured.
     pub facts: Facts,
 }
@@ -58,6 +60,52 @@ pub struct Augmentation {
     pub eval_weight: f32,
     /// …and in games of people, who draw far less than an engine expects of its equals.
     pub people_eval_weight: f32,
+    /// What the network is told of the players' ratings: the truth, except to see what it makes of something else.
+    #[serde(skip)]
+    pub told: Told,
+}
+
+/// What a network is told of the players' ratings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Told {
+    /// What they are.
+    #[default]
+    Right,
+    /// So many points more, for both players.
+    Shifted(i16),
+    /// Nothing.
+    None,
+}
+
+impl Told {
+    fn change(self, conditions: &mut Conditions) {
+        for seat in [&mut conditions.white, &mut conditions.black] {
+            seat.rating = match self {
+                Told::Right => seat.rating,
+                Told::Shifted(by) => seat.rating.map(|r| r + f32::from(by)),
+                Told::None => None,
+            };
+        }
+    }
+}
+
+impl std::str::FromStr for Told {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Told, String> {
+        match text {
+            "right" => Ok(Told::Right),
+            "none" => Ok(Told::None),
+            shift => shift
+                .strip_prefix('+')
+                .unwrap_or(shift)
+                .parse()
+                .ok()
+                .filter(|by: &i16| by.abs() <= 3000)
+                .map(Told::Shifted)
+                .ok_or_else(|| format!("'{text}': right, none, or points like +400 or -400 are expected")),
+        }
+    }
 }
 
 impl Default for Augmentation {
@@ -68,6 +116,7 @@ impl Default for Augmentation {
             flip_colours: 0.0,
             eval_weight: 0.75,
             people_eval_weight: 0.25,
+            told: Told::Right,
         }
     }
 }
@@ -129,9 +178,11 @@ impl Augmentation {
         };
         // An engine's move without an evaluation comes from a book.
         let policy = record.head.pool != Pool::Engine || record.eval(ply).is_some();
+        self.told.change(&mut conditions);
         self.forget_conditions(&mut conditions, rng);
         let facts = Facts { rating, result, eval, pawns: written.map(|e| pawns_of_eval(e, turn)) };
-        let mut sample = Sample { facts, ..sample(game, &conditions, played, policy, wdl) };
+        let seconds = seconds_taken(record, ply);
+        let mut sample = Sample { facts, seconds, ..sample(game, &conditions, played, policy, wdl) };
         if rng.random_bool(self.forget_history) {
             sample.features.forget_history(rng.random_range(1..glance::board::BOARDS));
         }
@@ -201,11 +252,21 @@ pub fn conditions_at(record: &GameRecord, ply: usize) -> Conditions {
     }
 }
 
+/// Seconds that a player took for a move, from the clocks around it. Nothing is known of the first move of each, for which
+/// many sites do not run the clock, nor where the clock rose by more than the increment.
+fn seconds_taken(record: &GameRecord, ply: usize) -> Option<f32> {
+    let before = record.clock(ply.checked_sub(2)?)?;
+    let (_, increment) = record.head.time_control?;
+    let taken = f32::from(before) + f32::from(increment) - f32::from(record.clock(ply)?);
+    (taken >= 0.0).then_some(taken)
+}
+
 /// A sample of a game's position, its target being this legal move.
 pub fn sample(game: &Game, conditions: &Conditions, played: Move, policy: bool, wdl: Option<Wdl>) -> Sample {
     let turn = game.position().turn();
     let moves = game.position().legal_moves();
     let target = moves.iter().position(|&m| m == played).unwrap_or_default();
     let legal = moves.iter().map(|&m| MoveIndex::seen_by(m, turn).get() as u16).collect();
-    Sample { features: Features::of(game, conditions), legal, target, policy, wdl, facts: Facts::default() }
+    let features = Features::of(game, conditions);
+    Sample { features, legal, target, policy, wdl, seconds: None, facts: Facts::default() }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::time::{self, OfTime};
+
 /// What a network said of one position, against what happened.
 #[derive(Clone, Copy, Debug)]
 pub struct Looked {
@@ -21,6 +23,8 @@ pub struct Looked {
     pub own: Option<f64>,
     /// Own men less the other's, in pawns.
     pub material: f64,
+    /// About the time that the move took.
+    pub time: Option<OfTime>,
 }
 
 /// What it said of the move that was played.
@@ -34,7 +38,16 @@ pub struct OfMove {
     pub probability: f64,
     /// Probability that it gave to legal moves, before the others were masked.
     pub legal: f64,
+    /// Cross-entropy of the move at each of the [`TEMPERATURES`].
+    pub tempered: [f64; TEMPERATURES.len()],
+    /// Probability of all moves that are less probable than each of the [`TAILS`].
+    pub tails: [f64; TAILS.len()],
 }
+
+/// Temperatures that are tried.
+pub const TEMPERATURES: [f64; 9] = [0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4];
+/// Probabilities below which the tail is looked at.
+pub const TAILS: [f64; 4] = [0.001, 0.003, 0.01, 0.03];
 
 /// What it said of the result of the game.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +96,22 @@ pub struct Figures {
     pub eval_error: f64,
     /// Mean squared error of a head that puts one number out, in its own unit (tanh: -1 to 1; evaluation: ±4).
     pub own_error: f64,
+    /// The temperature at which people's moves are likeliest, of those tried.
+    pub temperature: f64,
+    /// Probability of all moves that are less probable than each of the [`TAILS`], mean…
+    pub tails_said: [f64; TAILS.len()],
+    /// …and share of the moves played that are.
+    pub tails_played: [f64; TAILS.len()],
+    /// Positions whose time is known.
+    pub times: usize,
+    /// Cross-entropy of the bins of time, nats.
+    pub time_loss: f64,
+    /// The same for the distribution of all these times, whatever the position.
+    pub time_marginal: f64,
+    /// Pearson's correlation of the mean logarithm expected with the logarithm of the time taken.
+    pub time_correlation: f64,
+    /// Shares of times below the 10, 25, 50, 75 and 90 % quantiles expected.
+    pub time_quantiles: [f64; 5],
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
@@ -96,7 +125,19 @@ impl Figures {
         let moves = || looked.iter().filter_map(|l| l.policy);
         let share = |of: fn(&OfMove) -> bool| mean(moves().map(|m| f64::from(u8::from(of(&m)))));
         let results = || looked.iter().filter_map(|l| l.result);
+        let tempered = |i: usize| mean(moves().map(|m| m.tempered[i]));
+        let coolest = (0..TEMPERATURES.len()).min_by(|&a, &b| tempered(a).total_cmp(&tempered(b)));
+        let tail = |of: &dyn Fn(&OfMove, usize) -> f64| std::array::from_fn(|i| mean(moves().map(|m| of(&m, i))));
+        let times: Vec<OfTime> = looked.iter().filter_map(|l| l.time).collect();
         Figures {
+            temperature: if moves().count() > 0 { coolest.map_or(0.0, |i| TEMPERATURES[i]) } else { 0.0 },
+            tails_said: tail(&|m, i| m.tails[i]),
+            tails_played: tail(&|m, i| f64::from(u8::from(m.probability < TAILS[i]))),
+            times: times.len(),
+            time_loss: mean(times.iter().map(|t| t.loss)),
+            time_marginal: time::marginal(&times),
+            time_correlation: time::correlation(&times),
+            time_quantiles: time::QUANTILES.map(|q| time::below(&times, q)),
             moves: moves().count(),
             top1: share(|m| m.rank == 0),
             top3: share(|m| m.rank < 3),
@@ -205,12 +246,20 @@ mod tests {
     fn looked(rating: f32, rank: usize, expected: f64, observed: f64, material: f64) -> Looked {
         Looked {
             rating: Some(rating),
-            policy: Some(OfMove { rank, loss: 1.0, probability: 0.5 / (rank + 1) as f64, legal: 0.9 }),
+            policy: Some(OfMove {
+                rank,
+                loss: 1.0,
+                probability: 0.5 / (rank + 1) as f64,
+                legal: 0.9,
+                tempered: TEMPERATURES.map(|t| (t - 0.9).powi(2)),
+                tails: [0.01; TAILS.len()],
+            }),
             value: Some(0.5),
             result: Some(OfResult { loss: 0.7, expected, observed }),
             eval: Some(0.04),
             own: None,
             material,
+            time: None,
         }
     }
 
@@ -221,6 +270,8 @@ mod tests {
         let f = Figures::of(&set);
         assert_eq!((f.moves, f.outcomes, f.results), (2, 2, 2));
         assert_eq!((f.top1, f.top3, f.plausible), (0.5, 1.0, 0.5));
+        assert_eq!((f.temperature, f.tails_played), (0.9, [0.0; TAILS.len()]));
+        assert!((f.tails_said[0] - 0.01).abs() < 1e-9);
         assert!((f.legal - 0.9).abs() < 1e-9 && (f.eval_error - 0.04).abs() < 1e-9);
         assert!((f.calibration_error - 0.05).abs() < 1e-9, "{}", f.calibration_error);
         let brackets = by_rating(&set, 1);

@@ -1,7 +1,7 @@
 //! How good a network is.
 
 pub mod figures;
-pub mod plot;
 pub mod puzzles;
 pub mod report;
+pub mod time;
 pub mod validation;

@@ -9,8 +9,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::figures::{Bin, Figures};
-use super::plot::{Curve, lines};
 use super::puzzles::Solved;
+use glance::plot::{Curve, lines};
 
 /// What was measured on one source.
 #[derive(Clone, Debug, Serialize)]
@@ -121,6 +121,30 @@ impl Report {
                     f.policy_loss
                 );
             }
+        }
+        if self.sources.iter().any(|s| s.figures.moves > 0) {
+            out += "\n| source | likeliest temperature | moves said below 0.1 %, together: played | 0.3 % | 1 % | 3 % |\n|---|---|---|---|---|---|\n";
+        }
+        for s in self.sources.iter().filter(|s| s.figures.moves > 0) {
+            let f = &s.figures;
+            let cells: Vec<String> = (f.tails_said.iter().zip(f.tails_played))
+                .map(|(said, played)| format!("{:.2} %: {:.2} %", said * 100.0, played * 100.0))
+                .collect();
+            let _ = writeln!(out, "| {} | {:.1} | {} |", s.source, f.temperature, cells.join(" | "));
+        }
+        if self.sources.iter().any(|s| s.figures.times > 0 && s.figures.time_loss > 0.0) {
+            out += "\n| source | times | loss of the time | of the mean distribution | correlation of logarithms | below its 10, 25, 50, 75, 90 % |\n|---|---|---|---|---|---|\n";
+        }
+        for s in self.sources.iter().filter(|s| s.figures.times > 0) {
+            let f = &s.figures;
+            let shares: Vec<String> = f.time_quantiles.iter().map(|q| format!("{:.0}", q * 100.0)).collect();
+            let (loss, marginal, correlation) = (f.time_loss, f.time_marginal, f.time_correlation);
+            let shares = shares.join(", ");
+            let _ = writeln!(
+                out,
+                "| {} | {} | {loss:.3} | {marginal:.3} | {correlation:.3} | {shares} % |",
+                s.source, f.times
+            );
         }
         if let Some(puzzles) = &self.puzzles {
             out += "\n| puzzles rated | number | solved | advancement |\n|---|---|---|---|\n";

@@ -1,11 +1,12 @@
 //! A network looks at positions that it was never trained on.
 
 use burn::tensor::Tensor;
-use glance::board::{Features, MOVES, MoveIndex};
-use glance::evaluate::{Wdl, evaluation_target, wdl_of};
+use glance::board::{Features, MOVES, MoveIndex, TIME_BINS, time_bin};
+use glance::evaluate::{MoveTime, Wdl, evaluation_target, wdl_of};
 use glance::network::{Kernels, Moves, Network, ValueHead};
 
-use super::figures::{Looked, OfMove, OfResult};
+use super::figures::{Looked, OfMove, OfResult, TAILS, TEMPERATURES};
+use super::time::OfTime;
 use crate::data::mixture::Mixture;
 use crate::data::sample::Sample;
 
@@ -55,9 +56,10 @@ pub fn look<B: Kernels>(
 }
 
 fn look_at_batch<B: Kernels>(network: &Network<B>, samples: &[Sample], device: &B::Device) -> Vec<Looked> {
-    let output = network.forward(network.pack(samples.iter().map(|s| &s.features), device));
+    let output = network.forward_all(network.pack(samples.iter().map(|s| &s.features), device));
     let value = output.value.map(floats).unwrap_or_default();
     let numbers = value.len() / samples.len().max(1);
+    let times = output.time.map(floats).unwrap_or_default();
     let (policy, normalised) = match output.moves {
         Moves::Logits(logits) => (floats(logits), false),
         Moves::Probabilities(logarithms) => (floats(logarithms), true),
@@ -66,7 +68,13 @@ fn look_at_batch<B: Kernels>(network: &Network<B>, samples: &[Sample], device: &
     let rows = samples.iter().zip(policy.chunks_exact(MOVES)).enumerate();
     rows.map(|(i, (sample, policy))| {
         let value = &value[i * numbers..][..numbers];
-        look_at(network, sample, policy, normalised, value)
+        let time = times.get(i * TIME_BINS..(i + 1) * TIME_BINS).and_then(MoveTime::from_logits);
+        let time = sample.seconds.zip(time).map(|(seconds, said)| OfTime {
+            loss: -f64::from(said.bins()[time_bin(seconds)].max(1e-30)).ln(),
+            said,
+            seconds,
+        });
+        Looked { time, ..look_at(network, sample, policy, normalised, value) }
     })
     .collect()
 }
@@ -91,6 +99,11 @@ fn look_at<B: Kernels>(
         loss: -(own / legal).max(1e-30).ln(),
         probability: own / legal,
         legal: legal / all,
+        tempered: TEMPERATURES.map(|t| {
+            let sum: f64 = of_legal.iter().map(|p| (p / legal).powf(1.0 / t)).sum();
+            sum.ln() - (own / legal).max(1e-30).ln() / t
+        }),
+        tails: TAILS.map(|tail| of_legal.iter().map(|p| p / legal).filter(|&p| p < tail).sum()),
     });
     let head = &network.config().value;
     let first = f64::from(value.first().copied().unwrap_or_default());
@@ -116,6 +129,7 @@ fn look_at<B: Kernels>(
         result: result.map(|r| OfResult { loss: loss(r), expected, observed: f64::from(r.score()) }),
         eval: sample.facts.eval.filter(knows).map(|e| (expected - f64::from(e.score())).powi(2)),
         own: error,
+        time: None,
         material: material(&sample.features),
     }
 }

@@ -2,7 +2,7 @@
 
 use burn::tensor::backend::Backend;
 use burn::tensor::{Int, Tensor, TensorData};
-use glance::board::MoveIndex;
+use glance::board::{MoveIndex, TIME_BINS, time_bin};
 use glance::evaluate::{bins_target, evaluation_target};
 use glance::network::{Input, Kernels, Network, ValueHead};
 
@@ -14,6 +14,8 @@ use crate::data::sample::{MOST_LEGAL, Sample};
 pub struct Aims {
     /// Weight of the value's loss against the policy's.
     pub value_weight: f64,
+    /// Weight of the loss of the time taken.
+    pub time_weight: f64,
     /// Among which moves the one played is to be found.
     pub policy: PolicyLoss,
     /// Share of the target that is spread evenly over the legal moves.
@@ -37,6 +39,8 @@ pub struct Batch<B: Backend> {
     pub value: Tensor<B, 2>,
     /// One where somebody knows: `[n, 1]`.
     pub judged: Tensor<B, 2>,
+    /// One in the bin of the time taken; all zero where it is not known: `[n, TIME_BINS]`.
+    pub time: Tensor<B, 2>,
 }
 
 const NEVER: f32 = -1e9;
@@ -65,6 +69,7 @@ impl<B: Kernels> Batch<B> {
         let mut value = Vec::with_capacity(n * columns);
         let mut judged = Vec::with_capacity(n);
         let mut played = Vec::with_capacity(n);
+        let mut time = vec![0_f32; n * TIME_BINS];
         for (i, sample) in samples.iter().enumerate() {
             let row = i * MOST_LEGAL;
             let named = |m: u16| MoveIndex::new(m.into()).map(|m| network.named(m, &sample.features));
@@ -79,6 +84,9 @@ impl<B: Kernels> Batch<B> {
             }
             worth.push(f32::from(u8::from(sample.policy)));
             played.extend(sample.legal.get(sample.target).and_then(|&m| named(m)));
+            if let Some(seconds) = sample.seconds {
+                time[i * TIME_BINS + time_bin(seconds)] = 1.0;
+            }
             let known = value_target(head, sample);
             judged.push(f32::from(u8::from(known.is_some())));
             value.extend(known.unwrap_or_else(|| vec![0.0; columns]));
@@ -93,6 +101,7 @@ impl<B: Kernels> Batch<B> {
             worth: Tensor::from_data(TensorData::new(worth, [n]), device),
             value: Tensor::from_data(TensorData::new(value, [n, columns]), device),
             judged: Tensor::from_data(TensorData::new(judged, [n, 1]), device),
+            time: Tensor::from_data(TensorData::new(time, [n, TIME_BINS]), device),
         }
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::recipe::Recipe;
 use super::run::TrainError;
 use crate::measure::figures::Figures;
-use crate::measure::plot::{Curve, lines};
+use glance::plot::{Curve, lines};
 
 /// A row of `metrics.csv`: means over the steps since the row before.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +28,9 @@ pub struct Metrics {
     pub policy_loss: f64,
     /// Cross-entropy of the outcomes, nats.
     pub value_loss: f64,
+    /// Cross-entropy of the times taken, nats.
+    #[serde(default)]
+    pub time_loss: f64,
     /// Norm of the gradient before clipping, at this step.
     pub gradient_norm: f64,
     /// Speed.
@@ -38,10 +41,11 @@ impl Metrics {
     /// One line for people.
     pub fn text(&self) -> String {
         format!(
-            "step {} policy {:.3} value {:.3} norm {:.2} lr {:.1e} {:.0} positions/s",
+            "step {} policy {:.3} value {:.3} time {:.3} norm {:.2} lr {:.1e} {:.0} positions/s",
             self.step,
             self.policy_loss,
             self.value_loss,
+            self.time_loss,
             self.gradient_norm,
             self.learning_rate,
             self.positions_per_second
@@ -68,13 +72,17 @@ pub struct Validation {
     pub value_loss: f64,
     /// Positions with a move.
     pub moves: usize,
+    /// Cross-entropy of the times taken, nats.
+    #[serde(default)]
+    pub time_loss: f64,
 }
 
 impl Validation {
     /// A row from what was measured.
     pub fn new(step: u64, minutes: f64, source: &str, f: &Figures) -> Validation {
         let Figures { moves, top1, top3, policy_loss, value_loss, .. } = *f;
-        Validation { step, minutes, source: source.to_owned(), top1, top3, policy_loss, value_loss, moves }
+        let (source, time_loss) = (source.to_owned(), f.time_loss);
+        Validation { step, minutes, source, top1, top3, policy_loss, value_loss, moves, time_loss }
     }
 }
 

@@ -43,6 +43,17 @@ pub enum PolicyLoss {
     All,
 }
 
+/// What of a network is trained.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// All of it.
+    #[default]
+    All,
+    /// The head for the time that a person takes; everything else stays as it was, and answers as it did.
+    Time,
+}
+
 /// The optimiser and its schedule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,6 +80,12 @@ pub struct Training {
     pub ema: f64,
     /// Weight of the value's loss against the policy's.
     pub value_weight: f64,
+    /// Weight of the loss of the time taken against the policy's.
+    #[serde(default = "one_quarter")]
+    pub time_weight: f64,
+    /// What is trained.
+    #[serde(default)]
+    pub part: Part,
     /// Among which moves the policy is to find the one played.
     #[serde(default)]
     pub policy_loss: PolicyLoss,
@@ -77,6 +94,10 @@ pub struct Training {
     pub smoothing: f32,
     /// Seed of the weights and of the order of the data.
     pub seed: u64,
+}
+
+fn one_quarter() -> f64 {
+    0.25
 }
 
 /// Where positions come from.
@@ -167,6 +188,10 @@ impl Recipe {
         range(!path || smoothing == 0.0, "training.smoothing", smoothing.to_string(), allowed)?;
         let weight = t.value_weight;
         range((0.0..=1e3).contains(&weight), "training.value_weight", weight.to_string(), "0 to 1000 is allowed")?;
+        let weight = t.time_weight;
+        range((0.0..=1e3).contains(&weight), "training.time_weight", weight.to_string(), "0 to 1000 is allowed")?;
+        let possible = t.part != Part::Time || self.network.time.is_some();
+        range(possible, "training.part", "time".into(), "all is allowed without network.time")?;
         let flips = self.data.augmentation.flip_colours;
         range((0.0..=1.0).contains(&flips), "data.augmentation.flip_colours", flips.to_string(), "0 to 1 is allowed")?;
         range((0.0..1.0).contains(&t.ema), "training.ema", t.ema.to_string(), "0 up to 1 is allowed")?;

@@ -17,7 +17,7 @@ use super::card::Card;
 use super::checkpoint::{self, State};
 use super::log::{Log, Metrics, Validation};
 use super::optimizer::Optimizer;
-use super::recipe::{Budget, Recipe};
+use super::recipe::{Budget, Part, Recipe};
 use super::step::{Split, StepLoss, gradients};
 use super::{clip, ema};
 use crate::data::loader::Loader;
@@ -118,7 +118,12 @@ where
     fs::create_dir_all(&options.run).map_err(|error| TrainError::Io { path: options.run.clone(), error })?;
     B::seed(device, recipe.training.seed);
     let t = &recipe.training;
-    let aims = Aims { value_weight: t.value_weight, policy: t.policy_loss, smoothing: t.smoothing };
+    let aims = Aims {
+        value_weight: t.value_weight,
+        time_weight: t.time_weight,
+        policy: t.policy_loss,
+        smoothing: t.smoothing,
+    };
     let mut state = State { step: 0, seconds: 0.0, recipe: recipe.clone() };
     let mut network = initial::<B>(recipe, options.init.as_deref(), device)?;
     let mut average = network.valid();
@@ -131,13 +136,15 @@ where
         state.recipe = recipe.clone();
         (network, average, optimizer) = checkpoint::load(&folder, network, optimizer, device)?;
     }
+    if t.part == Part::Time {
+        network = network.only_time();
+    }
 
     if state.step == 0 {
         // What would fail hours later is to fail now: a step's arithmetic, and the writing of a checkpoint.
         let few = mixture.set(t.seed, t.batch.min(64));
         let (_, loss) = gradients(&network, &few, options.split, &aims, devices);
-        let (policy, value) = loss.read();
-        if !(policy + value).is_finite() {
+        if !loss.read(1.0).is_finite() {
             return Err(TrainError::NotANumber { from: 0, to: 0, seed: t.seed });
         }
         checkpoint::save::<B>(&options.run, &network, &average, &optimizer, &state)?;
@@ -168,9 +175,8 @@ where
 
         if state.step.is_multiple_of(LOOK) {
             let steps = (state.step - looked_at) as f64;
-            let (policy, value) = std::mem::replace(&mut since, StepLoss::zero(device)).read();
-            let (policy, value) = (policy / steps, value / steps);
-            if !(policy + value).is_finite() {
+            let loss = std::mem::replace(&mut since, StepLoss::zero(device)).read(steps);
+            if !loss.is_finite() {
                 return Err(TrainError::NotANumber { from: looked_at, to: state.step, seed: t.seed });
             }
             norm = length.map_or(norm, |n| n.into_scalar().elem::<f64>());
@@ -182,8 +188,9 @@ where
                 positions: state.step * t.batch as u64,
                 minutes: state.seconds / 60.0,
                 learning_rate: rate,
-                policy_loss: policy,
-                value_loss: value,
+                policy_loss: loss.policy,
+                value_loss: loss.value,
+                time_loss: loss.time,
                 gradient_norm: norm,
                 positions_per_second: per_second,
             };
@@ -220,6 +227,11 @@ where
     let fail = |reason: String| TrainError::Init { path: path.to_owned(), reason };
     let bytes = fs::read(path).map_err(|e| fail(e.to_string()))?;
     let network = load::<B>(&bytes, device).map_err(|e| fail(e.to_string()))?;
+    // A head for the time that a person takes may be new.
+    let network = match (recipe.network.time, network.config().time) {
+        (Some(head), None) => network.with_time(head, device),
+        _ => network,
+    };
     if *network.config() != recipe.network {
         return Err(fail("its network is not the recipe's".into()));
     }
@@ -249,13 +261,14 @@ fn validate<B: Kernels>(
         let f = Figures::of(&look(average, &set.samples, workers, micro, device, &|_| {}));
         log.validation(&Validation::new(state.step, state.seconds / 60.0, &set.name, &f))?;
         let text = format!(
-            "validation {:12} step {:6}  top-1 {:.1} %  top-3 {:.1} %  policy {:.3}  value {:.3}",
+            "validation {:12} step {:6}  top-1 {:.1} %  top-3 {:.1} %  policy {:.3}  value {:.3}  time {:.3}",
             set.name,
             state.step,
             f.top1 * 100.0,
             f.top3 * 100.0,
             f.policy_loss,
-            f.value_loss
+            f.value_loss,
+            f.time_loss
         );
         if options.plain {
             println!("{text}");

@@ -17,6 +17,8 @@ pub struct Losses<B: Kernels> {
     pub policy: Tensor<B, 1>,
     /// Of the outcomes: cross-entropy, or square of the error of a head that puts one number out.
     pub value: Tensor<B, 1>,
+    /// Cross-entropy of the times taken.
+    pub time: Tensor<B, 1>,
 }
 
 /// Log-probabilities of the legal moves, among these or among all moves: `[n, 128]`.
@@ -45,7 +47,11 @@ pub fn losses<B: Kernels>(output: Output<B>, batch: &Batch<B>, aims: &Aims, head
             }
         },
     };
-    Losses { policy, value }
+    let time = match output.time {
+        None => Tensor::zeros([1], &policy.device()),
+        Some(time) => (log_softmax(time, 1) * batch.time.clone()).sum().neg(),
+    };
+    Losses { policy, value, time }
 }
 
 /// Mean losses of a step, still on the device: reading them waits for it.
@@ -55,22 +61,50 @@ pub struct StepLoss<B: Kernels> {
     pub policy: Tensor<B, 1>,
     /// Loss of the outcomes, a position that has one: `[1]`.
     pub value: Tensor<B, 1>,
+    /// Cross-entropy of the times taken, a position that has one: `[1]`.
+    pub time: Tensor<B, 1>,
+}
+
+/// The same, read: nats.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Read {
+    /// Of the moves.
+    pub policy: f64,
+    /// Of the outcomes.
+    pub value: f64,
+    /// Of the times taken.
+    pub time: f64,
+}
+
+impl Read {
+    /// Whether all are numbers.
+    pub fn is_finite(&self) -> bool {
+        (self.policy + self.value + self.time).is_finite()
+    }
 }
 
 impl<B: Kernels> StepLoss<B> {
     /// Nothing yet.
     pub fn zero(device: &B::Device) -> Self {
-        StepLoss { policy: Tensor::zeros([1], device), value: Tensor::zeros([1], device) }
+        let zero = || Tensor::zeros([1], device);
+        StepLoss { policy: zero(), value: zero(), time: zero() }
     }
 
     /// The sum of two.
     pub fn plus(self, other: Self) -> Self {
-        StepLoss { policy: self.policy + other.policy, value: self.value + other.value }
+        StepLoss { policy: self.policy + other.policy, value: self.value + other.value, time: self.time + other.time }
     }
 
-    /// Waits for the device: policy, value.
-    pub fn read(self) -> (f64, f64) {
-        (self.policy.into_scalar().elem(), self.value.into_scalar().elem())
+    /// On another device.
+    pub fn to_device(self, device: &B::Device) -> Self {
+        let StepLoss { policy, value, time } = self;
+        StepLoss { policy: policy.to_device(device), value: value.to_device(device), time: time.to_device(device) }
+    }
+
+    /// Waits for the device: the sum of `steps` steps as their mean.
+    pub fn read(self, steps: f64) -> Read {
+        let mean = |x: Tensor<B, 1>| x.into_scalar().elem::<f64>() / steps;
+        Read { policy: mean(self.policy), value: mean(self.value), time: mean(self.time) }
     }
 }
 
@@ -99,6 +133,7 @@ where
     let moves = samples.iter().filter(|s| s.policy).count().max(1) as f64;
     let head = &network.config().value;
     let outcomes = samples.iter().filter(|s| value_target(head, s).is_some()).count().max(1) as f64;
+    let timed = samples.iter().filter(|s| s.seconds.is_some()).count().max(1) as f64;
     let samples_in_all = samples.len() as f64;
     let part = |worker: usize, samples: &[Sample]| {
         let device = &devices[worker % devices.len()];
@@ -108,24 +143,27 @@ where
         let mut loss = StepLoss::zero(device);
         for micro in samples.chunks(split.micro) {
             let batch = Batch::pack(micro, &network, aims, device);
-            let output = network.forward(batch.input.clone());
+            let output = network.forward_all(batch.input.clone());
             let auxiliary = output.auxiliary.clone();
-            let Losses { policy, value } = losses(output, &batch, aims, head);
-            let mut total = policy.clone().div_scalar(moves) + value.clone().mul_scalar(aims.value_weight / outcomes);
+            let Losses { policy, value, time } = losses(output, &batch, aims, head);
+            let mut total = policy.clone().div_scalar(moves)
+                + value.clone().mul_scalar(aims.value_weight / outcomes)
+                + time.clone().mul_scalar(aims.time_weight / timed);
             if let Some(auxiliary) = auxiliary {
                 total = total + auxiliary.mul_scalar(micro.len() as f64 / samples_in_all);
             }
-            loss = loss
-                .plus(StepLoss { policy: policy.inner().div_scalar(moves), value: value.inner().div_scalar(outcomes) });
+            loss = loss.plus(StepLoss {
+                policy: policy.inner().div_scalar(moves),
+                value: value.inner().div_scalar(outcomes),
+                time: time.inner().div_scalar(timed),
+            });
             let grads = GradientsParams::from_grads(total.backward(), &network);
             sum.accumulate(&network, grads);
         }
         if *device == devices[0] {
             return (sum.grads(), loss);
         }
-        let StepLoss { policy, value } = loss;
-        let loss = StepLoss { policy: policy.to_device(&devices[0]), value: value.to_device(&devices[0]) };
-        (sum.grads().to_device::<B, _>(&devices[0], &network), loss)
+        (sum.grads().to_device::<B, _>(&devices[0], &network), loss.to_device(&devices[0]))
     };
     let share = samples.len().div_ceil(split.workers.max(1)).max(1);
     let parts: Vec<(GradientsParams, StepLoss<B::InnerBackend>)> = if split.workers <= 1 {

@@ -28,8 +28,6 @@ pub struct Entry {
     pub positions: u64,
     /// Minutes that took.
     pub minutes: f64,
-    /// Milliseconds for one glance on one core, median.
-    pub milliseconds: f64,
     /// By the name of the held-out source.
     pub figures: BTreeMap<String, Figures>,
     /// Puzzles, at one glance.

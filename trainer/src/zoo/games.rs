@@ -82,7 +82,7 @@ impl Played {
         let mut game = Game::default();
         for (ply, text) in self.moves.iter().enumerate() {
             let Ok(m) = game.parse_uci(text) else { break };
-            let san = shakmaty::san::SanPlus::from_move(game.position().clone(), m);
+            let san = game.san(m);
             if ply % 2 == 0 {
                 let _ = write!(out, "{}. ", ply / 2 + 1);
             }

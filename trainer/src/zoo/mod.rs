@@ -4,3 +4,5 @@ pub mod elo;
 pub mod entry;
 pub mod games;
 pub mod report;
+pub mod robin;
+pub mod speed;

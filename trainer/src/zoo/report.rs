@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 
 use super::elo::Rated;
 use super::entry::Entry;
-use crate::measure::plot::{Bar, Curve, bars, lines};
+use super::speed::Speed;
+use glance::plot::{Bar, Curve, bars, lines};
 
 /// What the authors claim, as pairs of systems that differ in one thing: with it, and without.
 const CLAIMS: [(&str, &str, &str); 4] = [
@@ -32,6 +33,8 @@ pub struct Ranked {
     pub rated: Rated,
     /// Games played.
     pub games: usize,
+    /// How fast it is, if it was timed.
+    pub speed: Option<Speed>,
 }
 
 /// The validation loss that a system's author tells, on the source that comes nearest to the author's.
@@ -72,17 +75,17 @@ pub fn markdown(systems: &[Ranked], budget: &str) -> String {
     out += "| system | weights | MFLOP a position | training, positions/s | a move on one core | Elo, one glance a move | top-1 | top-3 | plausible 20 % | on legal moves | policy loss | value loss | puzzles |\n\
             |---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
     let percent = |x: f64| format!("{:.1} %", x * 100.0);
-    for Ranked { entry: e, rated, .. } in systems {
+    for Ranked { entry: e, rated, speed, .. } in systems {
         let value = if e.has_value { format!("{:.3}", e.mean(|f| f.value_loss)) } else { "–".into() };
         let puzzles = e.puzzles.map_or("–".into(), |p| percent(p.solved));
         let _ = writeln!(
             out,
-            "| `{}` | {:.2} M | {:.1} | {:.0} | {:.2} ms | {} | {} | {} | {} | {} | {:.3} | {value} | {puzzles} |",
+            "| `{}` | {:.2} M | {:.1} | {} | {} | {} | {} | {} | {} | {} | {:.3} | {value} | {puzzles} |",
             e.system,
             e.parameters as f64 / 1e6,
             2.0 * e.multiply_adds as f64 / 1e6,
-            e.positions as f64 / (e.minutes * 60.0).max(1e-9),
-            e.milliseconds,
+            speed.map_or("–".into(), |s| format!("{:.0}", s.training)),
+            speed.map_or("–".into(), |s| format!("{:.2} ms", s.milliseconds)),
             interval(rated),
             percent(e.mean(|f| f.top1)),
             percent(e.mean(|f| f.top3)),
@@ -92,7 +95,8 @@ pub fn markdown(systems: &[Ranked], budget: &str) -> String {
         );
     }
     out += "\nShares and losses are means over the held-out sources, equally weighted; losses are cross-entropies in nats, the policy's among the \
-            legal moves, the value's of win, draw and loss. Elo is relative to the mean of all, with the 95 % interval.\n";
+            legal moves, the value's of win, draw and loss. Elo is relative to the mean of all, with the 95 % interval. \
+            Speeds are medians of rounds that time all systems one after another.\n";
     out += "\n| system | in its author's own measure |\n|---|---|\n";
     for Ranked { entry, .. } in systems {
         let _ = writeln!(out, "| `{}` | {} |", entry.system, own_metric(entry));
@@ -154,7 +158,7 @@ pub fn html(systems: &[Ranked], budget: &str) -> Result<String, Box<dyn Error>> 
         bars("Elo in the round robin, one glance a move", "Elo", &elo)?,
         lines("Policy loss on held-out positions", "thousand positions", "nats", &loss_curves(systems))?,
         bars("Moves predicted first, mean of sources", "%", &of(|r| 100.0 * r.entry.mean(|f| f.top1)))?,
-        bars("One glance on one core", "ms", &of(|r| r.entry.milliseconds))?,
+        bars("One glance on one core", "ms", &of(|r| r.speed.map_or(0.0, |s| s.milliseconds)))?,
     ];
     Ok(format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Systems side by side</title>\n\
@@ -178,12 +182,16 @@ mod tests {
             has_value: false,
             positions: 60_000,
             minutes: 1.0,
-            milliseconds: 1.25,
             figures: [("positions".to_owned(), figures)].into_iter().collect(),
             puzzles: None,
             curve: Vec::new(),
         };
-        Ranked { entry, rated: Rated { elo, low: elo - 20.0, high: elo + 20.0 }, games: 10 }
+        Ranked {
+            entry,
+            rated: Rated { elo, low: elo - 20.0, high: elo + 20.0 },
+            games: 10,
+            speed: Some(Speed { training: 1000.0, milliseconds: 1.25 }),
+        }
     }
 
     #[test]
