@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`uci`], [`cli`] | speak with GUIs and people |
 //! | [`play`] | chooses a move: mate in one, book, tablebases, search; the clock |
+//! | [`human`] | playing as people of a rating do, and telling ratings from moves |
 //! | [`search`] | policy, lookahead, value, tree: all behind one trait |
 //! | [`evaluate`] | positions in, evaluations out: one trait, with the network, a cache and a script behind it |
 //! | [`network`] | Burn modules generic over the backend; config, loading, saving |
@@ -20,6 +21,7 @@
 pub mod board;
 pub mod cli;
 pub mod evaluate;
+pub mod human;
 pub mod network;
 pub mod play;
 pub mod plot;

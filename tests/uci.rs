@@ -91,6 +91,11 @@ fn a_gui_starts_and_plays() {
         "UCI_LimitStrength",
         "UCI_Elo",
         "UCI_Opponent",
+        "SelfElo",
+        "OppoElo",
+        "HumanTime",
+        "HumanBook",
+        "DialFile",
         "UCI_EngineAbout",
         "OwnBook",
         "BookFile",
@@ -236,15 +241,106 @@ fn the_end_of_the_input_waits_for_what_ends_by_itself() {
 }
 
 #[test]
+fn a_person_plays_a_game_its_own_way() {
+    let mut e = Engine::start(&[]);
+    e.say("setoption name UCI_LimitStrength value true\nsetoption name UCI_Elo value 1500");
+    e.say("setoption name UCI_Opponent value GM 2700 human Somebody");
+    let mut answers = std::collections::HashSet::new();
+    for _ in 0..24 {
+        e.say("position startpos moves e2e4 e7e5 g1f3 b8c6\ngo wtime 60000 btime 60000 winc 1000 binc 1000");
+        answers.insert(e.until("bestmove").pop());
+    }
+    assert!(answers.len() > 1, "no two games are alike: {answers:?}");
+    // The clock is short, and time is taken: never more than a quarter of it. `stop` ends the wait.
+    e.say("setoption name HumanTime value true");
+    e.say("position startpos moves e2e4 e7e5");
+    e.say("isready");
+    e.until("readyok");
+    let start = Instant::now();
+    e.say("go wtime 1000 btime 1000");
+    e.until("bestmove");
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    e.say("go wtime 36000000 btime 36000000");
+    e.say("stop");
+    e.until("bestmove");
+    // What has no clock is answered at once; the opponent's clock is no reason to wait.
+    for go in ["go nodes 1", "go depth 2", "go btime 36000000"] {
+        e.say(go);
+        e.until("bestmove");
+    }
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    e.say("setoption name HumanBook value /no/such.bin\nsetoption name DialFile value /no/such.json\nisready");
+    let lines = e.until("readyok");
+    assert!(lines.iter().any(|l| l.contains("book '/no/such.bin'") && l.contains("stays")), "{lines:?}");
+    assert!(lines.iter().any(|l| l.contains("dial '/no/such.json'") && l.contains("stays")), "{lines:?}");
+    e.end();
+}
+
+/// Runs the program: whether it succeeded, what it said, what it complained of.
+fn run(args: &[&str]) -> (bool, String, String) {
+    let out = Command::new(env!("CARGO_BIN_EXE_glance")).args(args).stdin(Stdio::null()).output().expect("runs");
+    (
+        out.status.success(),
+        String::from_utf8_lossy(&out.stdout).into_owned(),
+        String::from_utf8_lossy(&out.stderr).into_owned(),
+    )
+}
+
+#[test]
+fn moves_by_rating() {
+    // Scholar's mate: who sees it?
+    let fen = "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4";
+    let svg = std::env::temp_dir().join(format!("glance-human-{}.svg", std::process::id()));
+    let (ok, out, err) =
+        run(&["human", fen, "--elo", "1000..1400", "--clock", "30", "--svg", &svg.display().to_string()]);
+    assert!(ok, "{err}");
+    assert_eq!(out.lines().count(), 7, "{out}");
+    assert!(out.contains("Qxf7#") && out.contains("\n  1000 ") && out.contains("first choice: "), "{out}");
+    let drawn = std::fs::read_to_string(&svg).expect("drawn");
+    assert!(drawn.contains("<svg") && drawn.contains("Qxf7#"));
+    std::fs::remove_file(&svg).expect("removable");
+    let (ok, out, _) = run(&["human", fen, "--json", "--step", "500"]);
+    let value: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert!(ok && value["ratings"].as_array().is_some_and(|r| r.len() == 5), "{out}");
+    let first: f64 =
+        value["moves"].as_array().expect("moves").iter().filter_map(|m| m["probability"][0].as_f64()).sum();
+    assert!((first - 1.0).abs() < 1e-3, "{first}");
+    for (bad, expected) in [
+        (&["human", "--elo", "100..900"], "LOW..HIGH with 400"),
+        (&["human", "--clock", "-3"], "seconds from 0"),
+        (&["human", "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "--json"], "the game is over"),
+    ] as [(&[&str], &str); 3]
+    {
+        let (ok, _, err) = run(bad);
+        assert!(!ok && err.contains(expected), "{err}");
+    }
+}
+
+#[test]
+fn ratings_by_moves() {
+    let path = std::env::temp_dir().join(format!("glance-guess-{}.pgn", std::process::id()));
+    let named = path.display().to_string();
+    let game = "[White \"A\"]\n[WhiteElo \"1450\"]\n\n1. e4 e5 2. Qh5 Nc6 3. Bc4 Nf6 4. Qxf7# 1-0\n\n";
+    let long =
+        "[White \"B\"]\n\n1. d4 d5 2. c4 e6 3. Nc3 Nf6 4. Bg5 Be7 5. e3 O-O 6. Nf3 {a comment} h6 (6... c6) *\n\n";
+    std::fs::write(&path, format!("{game}{long}{game}[White \"C\"]\n\n1. e4 Ke6 *\n")).expect("written");
+    let (ok, out, err) = run(&["guess-elo", &named, "--moves", "--signals"]);
+    assert!(ok, "{err}");
+    assert!(out.contains("White (B): ") && out.contains("6... h6") && out.contains("prove nothing"), "{out}");
+    assert!(err.contains("game 1: 7 plies: too short") && err.contains("game 4, move 1... Ke6: illegal"), "{err}");
+    let (ok, out, _) = run(&["guess-elo", &named, "--json"]);
+    let value: serde_json::Value = serde_json::from_str(out.lines().next().expect("a line")).expect("JSON");
+    assert!(ok && value["players"][0]["moves"].as_array().is_some_and(|m| m.len() == 6), "{out}");
+    std::fs::write(&path, "").expect("written");
+    let (ok, _, err) = run(&["guess-elo", &named]);
+    assert!(!ok && err.contains("no game in it"), "{err}");
+    std::fs::remove_file(&path).expect("removable");
+    let (ok, _, err) = run(&["guess-elo", &named]);
+    assert!(!ok && err.contains(&named) && err.lines().count() == 1, "{err}");
+}
+
+#[test]
 fn the_command_line() {
-    let run = |args: &[&str]| {
-        let out = Command::new(env!("CARGO_BIN_EXE_glance")).args(args).stdin(Stdio::null()).output().expect("runs");
-        (
-            out.status.success(),
-            String::from_utf8_lossy(&out.stdout).into_owned(),
-            String::from_utf8_lossy(&out.stderr).into_owned(),
-        )
-    };
     let (ok, out, _) = run(&["eval", "--json", "4k3/8/8/8/8/8/8/4K2R w K - 0 1"]);
     let value: serde_json::Value = serde_json::from_str(&out).expect("JSON");
     assert!(ok && value["moves"].as_array().is_some_and(|m| m.len() == 15), "{out}");

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use super::{bench, board, eval_json, eval_text, eval_tree};
+use super::{GuessElo, Human, bench, board, eval_json, eval_text, eval_tree};
 use crate::board::{Game, divide};
 use crate::play::{Engine, Settings};
 use crate::uci::{self, options};
@@ -40,6 +40,10 @@ pub enum Command {
         #[arg(long, value_name = "NODES", num_args = 0..=1, default_missing_value = "400")]
         tree: Option<u64>,
     },
+    /// Show at which rating each move of a position is found
+    Human(Human),
+    /// Guess the players' ratings from the moves of their games
+    GuessElo(GuessElo),
     /// Count the leaves of the tree of legal moves
     Perft {
         /// Plies
@@ -110,6 +114,10 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 out.line(eval_text(&mut engine, &game)?);
             }
         }
+        Command::Human(asked) => out.line(asked.run(&mut engine)?),
+        Command::GuessElo(asked) => asked.run(&mut engine, &mut |line| out.lines(line.lines()), &mut |skipped| {
+            let _ = writeln!(io::stderr(), "glance: {skipped}");
+        })?,
         Command::Perft { depth, fen } => {
             let game = game(fen)?;
             let parts = divide(game.position(), depth);

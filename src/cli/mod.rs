@@ -4,10 +4,14 @@ mod args;
 mod bench;
 mod board;
 mod eval;
+mod guess_elo;
+mod human;
 mod tree;
 
 pub use args::{Cli, Command, main};
 pub use bench::bench;
 pub use board::board;
 pub use eval::{eval_json, eval_text};
+pub use guess_elo::GuessElo;
+pub use human::Human;
 pub use tree::eval_tree;

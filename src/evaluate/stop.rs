@@ -93,6 +93,18 @@ impl Stop {
         self.state().held
     }
 
+    /// Waits until a moment, or until a command asks for the answer; the deadline does not count.
+    pub fn wait_for_command_until(&self, moment: Instant) {
+        let mut state = self.state();
+        while !state.set {
+            let Some(rest) = moment.checked_duration_since(Instant::now()).filter(|rest| !rest.is_zero()) else {
+                return;
+            };
+            let waited = self.0.changed.wait_timeout(state, rest).unwrap_or_else(|poisoned| poisoned.into_inner());
+            (state, _) = waited;
+        }
+    }
+
     /// Waits until the answer may be given.
     pub fn wait_until_released(&self) {
         let mut state = self.state();
@@ -114,5 +126,19 @@ mod tests {
         stop.ponder_hit();
         assert!(!stop.is_held() && stop.is_set());
         stop.wait_until_released();
+    }
+
+    #[test]
+    fn waiting_ends_at_the_moment_or_at_a_command() {
+        let stop = Stop::new(false, Some(Instant::now()));
+        let start = Instant::now();
+        stop.wait_for_command_until(start + Duration::from_millis(30));
+        assert!(start.elapsed() >= Duration::from_millis(30), "the deadline does not count");
+        let (other, start) = (stop.clone(), Instant::now());
+        let thread = std::thread::spawn(move || other.wait_for_command_until(start + Duration::from_secs(600)));
+        stop.set();
+        thread.join().expect("it ends");
+        assert!(start.elapsed() < Duration::from_secs(300));
+        stop.wait_for_command_until(start);
     }
 }

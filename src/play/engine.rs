@@ -1,14 +1,18 @@
-//! The player: chooses a move from mate in one, book, tablebases and search, in this order.
+//! The player: chooses a move from mate in one, book, tablebases and search, in this order; or as a person would.
+
+use std::time::Duration;
 
 use rand::Rng;
 use shakmaty::{Color, Move, Position};
 
 use super::book::Book;
 use super::loading::{EngineError, load_evaluator};
+use super::person;
 use super::settings::{SearchName, Settings};
 use super::tablebase::Tablebases;
-use crate::board::{Conditions, Game, Pool, Seat, Terminal};
+use crate::board::{Conditions, Game, Pool, Terminal};
 use crate::evaluate::{Evaluation, Evaluator, Stop, Wdl};
+use crate::human::{self, Dial};
 use crate::search::{Answer, Branch, Kept, Limits, Line, Policy, Report, Score, Search, Task, find_mate, mating_move};
 
 /// The book inside the program.
@@ -23,6 +27,8 @@ pub struct Go {
     pub mate: Option<u32>,
     /// `go infinite` or `go ponder`: analysis, not a move to be played now.
     pub analysis: bool,
+    /// The time given for this move alone.
+    pub move_time: Option<Duration>,
     /// White's and Black's clocks in seconds, and the increment.
     pub clocks: (Option<f32>, Option<f32>, Option<f32>),
 }
@@ -55,6 +61,8 @@ pub struct Decision {
     pub report: Report,
     /// The network's view of the position, most probable move first.
     pub glance: Option<Evaluation>,
+    /// The time after which a person would answer.
+    pub think: Option<Duration>,
 }
 
 /// The player, with everything that it keeps between moves.
@@ -64,6 +72,8 @@ pub struct Engine {
     /// An evaluator from outside, which options do not replace.
     fixed: bool,
     book: Book,
+    human_book: Option<Book>,
+    dial: Dial,
     tables: Tablebases,
     /// What a tree search leaves for the next.
     kept: Kept,
@@ -76,6 +86,8 @@ impl Default for Engine {
             evaluator: None,
             fixed: false,
             book: Book::embedded(EMBEDDED_BOOK),
+            human_book: None,
+            dial: Dial::embedded(),
             tables: Tablebases::embedded(),
             kept: Kept::default(),
         }
@@ -112,6 +124,24 @@ impl Engine {
                 Err(error) => {
                     errors.push(error.into());
                     new.book_file.clone_from(&old.book_file);
+                }
+            }
+        }
+        if new.human_book != old.human_book {
+            match new.human_book.as_deref().map(Book::open).transpose() {
+                Ok(book) => self.human_book = book,
+                Err(error) => {
+                    errors.push(error.into());
+                    new.human_book.clone_from(&old.human_book);
+                }
+            }
+        }
+        if new.dial_file != old.dial_file {
+            match new.dial_file.as_deref().map_or_else(|| Ok(Dial::embedded()), Dial::open) {
+                Ok(dial) => self.dial = dial,
+                Err(error) => {
+                    errors.push(error.into());
+                    new.dial_file.clone_from(&old.dial_file);
                 }
             }
         }
@@ -190,19 +220,11 @@ impl Engine {
     /// The conditions that the network is asked under: at full strength two engines, otherwise people of that rating with
     /// the clocks as they are.
     pub fn conditions(&self, turn: Color, go: &Go) -> Conditions {
-        if !self.settings.weakened() {
+        if !self.settings.as_person() {
             return Conditions::STRONGEST;
         }
-        let own = Some(self.settings.elo as f32);
-        let other = self.settings.opponent.or(own);
-        let (white, black) = turn.fold_wb((own, other), (other, own));
-        let (white_clock, black_clock, increment) = go.clocks;
-        Conditions {
-            white: Seat { rating: white, clock: white_clock },
-            black: Seat { rating: black, clock: black_clock },
-            increment,
-            pool: Some(Pool::Lichess),
-        }
+        let own = self.settings.style(&self.dial).network;
+        human::conditions(turn, (Some(own), Some(self.settings.opponent_of(own))), go.clocks, Some(Pool::Lichess))
     }
 
     /// Chooses a move. `tell` is given the reports of the search as it runs, and the final one.
@@ -236,7 +258,7 @@ impl Engine {
         if allowed.is_empty() {
             let report = over(game);
             tell(&report);
-            return Ok(Decision { best: None, ponder: None, source: Source::Over, report, glance: None });
+            return Ok(Decision { best: None, ponder: None, source: Source::Over, report, glance: None, think: None });
         }
         let decide = |source, mut report: Report, tell: &mut dyn FnMut(&Report)| {
             let glance = settings.verbose_move_stats.then(|| evaluator.glance(game, &conditions));
@@ -244,8 +266,25 @@ impl Engine {
             report.hashfull = evaluator.hashfull();
             tell(&report);
             let line = report.lines.first().map(|l| l.moves.clone()).unwrap_or_default();
-            Decision { best: line.first().copied(), ponder: line.get(1).copied(), source, report, glance }
+            Decision { best: line.first().copied(), ponder: line.get(1).copied(), source, report, glance, think: None }
         };
+        if settings.as_person() && go.mate.is_none() {
+            let (draws, rng) = (!go.analysis, &mut rand::rng());
+            let booked =
+                self.human_book.as_ref().filter(|_| draws).and_then(|b| b.pick(game.position(), &allowed, rng));
+            let (source, report) = match booked {
+                Some(m) => {
+                    limits.moves = vec![m];
+                    (Source::Book, Policy.search(&Task { limits: &limits, ..task }, tell).report)
+                }
+                None => {
+                    let chosen = person::choose(&task, &settings.style(&self.dial), settings, &self.tables, draws, rng);
+                    (if chosen.by_tables { Source::Tablebase } else { Source::Search }, chosen.report)
+                }
+            };
+            let think = settings.human_time.then(|| person::think(&task, go, settings.move_overhead, rng)).flatten();
+            return Ok(Decision { think, ..decide(source, report, tell) });
+        }
         let several = settings.multi_pv > 1;
         if let Some(m) = mating_move(game.position(), &allowed).filter(|_| !several) {
             let line = Line { moves: vec![m], score: Score::Mate(1), probability: 1.0, rank: 1.0 };
@@ -287,12 +326,11 @@ impl Engine {
         }
 
         let name = match settings.search {
-            _ if settings.weakened() => SearchName::Policy,
             search if search.needs_value() && !evaluator.has_value() => SearchName::Lookahead,
             search => search,
         };
         let search = name.search(settings.guards);
-        let temperature = if settings.weakened() && settings.temperature == 0 { 100 } else { settings.temperature };
+        let temperature = settings.temperature;
         let draws = temperature > 0 && !settings.analyse && !go.analysis;
         let lines = if draws { allowed.len() } else { settings.multi_pv };
         let whole = Task { limits: &limits, lines, ..task };

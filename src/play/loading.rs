@@ -7,6 +7,7 @@ use thiserror::Error;
 use super::book::BookError;
 use super::settings::Settings;
 use crate::evaluate::{Cached, Evaluator, open};
+use crate::human::DialError;
 use crate::network::WeightsError;
 
 /// The network inside the program.
@@ -44,6 +45,9 @@ pub enum EngineError {
     /// A book.
     #[error("{0}; the book in use stays")]
     Book(#[from] BookError),
+    /// A calibration.
+    #[error("{0}; the dial in use stays")]
+    Dial(#[from] DialError),
     /// Tablebases.
     #[error("{0}; the tablebases in use stay")]
     Tablebases(String),

@@ -4,6 +4,7 @@ mod book;
 mod clock;
 mod engine;
 mod loading;
+mod person;
 mod settings;
 mod tablebase;
 

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::evaluate::BackendName;
+use crate::human::{Dial, Style};
 use crate::search::{Guards, Lookahead, Policy, Search, Tree, Value};
 
 /// Which search chooses the move.
@@ -94,6 +95,16 @@ pub struct Settings {
     pub elo: u32,
     /// The opponent's rating, where the GUI tells.
     pub opponent: Option<f32>,
+    /// The rating that the network is told of the player itself, as it is, instead of `elo`; 0 for none. Plays as a person too.
+    pub self_elo: u32,
+    /// The rating that the network is told of the opponent, before `opponent`; 0 for none.
+    pub oppo_elo: u32,
+    /// Whether a person's time is taken for moves.
+    pub human_time: bool,
+    /// A book of games between people, for playing as one.
+    pub human_book: Option<PathBuf>,
+    /// Another calibration of ratings than the embedded one.
+    pub dial_file: Option<PathBuf>,
     /// Whether to play from a book.
     pub own_book: bool,
     /// Another book than the embedded one.
@@ -127,8 +138,30 @@ impl Settings {
     }
 
     /// Whether to play like a person of a rating: asked for, and not analysing.
-    pub fn weakened(&self) -> bool {
-        self.limit_strength && !self.analyse
+    pub fn as_person(&self) -> bool {
+        (self.limit_strength || self.self_elo > 0) && !self.analyse
+    }
+
+    /// How that person is played, by a calibration.
+    pub fn style(&self, dial: &Dial) -> Style {
+        let mut style = match self.self_elo {
+            0 => dial.style(self.elo as f32),
+            asked => Style { network: asked as f32, nodes: 0, reliance: 0.0, ..dial.style(asked as f32) },
+        };
+        if self.temperature > 0 {
+            style.temperature = self.temperature as f32 / 100.0;
+        }
+        style
+    }
+
+    /// The opponent's rating as the network is told it, when the player's own is told as `own`: as asked for, else as much above or
+    /// below the player as the opponent's own rating is, else the same.
+    pub fn opponent_of(&self, own: f32) -> f32 {
+        match (self.oppo_elo, self.opponent) {
+            (0, None) => own,
+            (0, Some(rating)) => own + rating - if self.self_elo > 0 { self.self_elo } else { self.elo } as f32,
+            (asked, _) => asked as f32,
+        }
     }
 }
 
@@ -146,6 +179,11 @@ impl Default for Settings {
             limit_strength: false,
             elo: 1500,
             opponent: None,
+            self_elo: 0,
+            oppo_elo: 0,
+            human_time: false,
+            human_book: None,
+            dial_file: None,
             own_book: true,
             book_file: None,
             syzygy_path: None,

@@ -69,7 +69,9 @@ pub struct Tablebases {
 pub struct Verdict {
     /// 1 win, 0 draw, −1 loss for the player to move, the fifty-move rule counted in if asked for.
     pub wdl: i32,
-    /// The moves that keep it. When winning and losing, the one by distance to zeroing; when drawn, all that draw.
+    /// All moves that keep it, with the plies until it is certain, signed so that more is better.
+    pub keeping: Vec<(Move, i32)>,
+    /// The best moves that keep it. When winning and losing, the one by distance to zeroing; when drawn, all that draw.
     pub moves: Vec<Move>,
     /// Positions probed.
     pub probes: u64,
@@ -125,7 +127,8 @@ impl Tablebases {
         // Winning: as fast as possible. Losing: as slowly. The plies are signed so that more is better for both.
         let plies = ranked.iter().map(|&(_, (_, plies))| plies).max()?;
         let moves = ranked.iter().filter(|&&(_, (_, p))| best == 0 || p == plies).map(|&(m, _)| m).collect();
-        Some(Verdict { wdl: best, moves, probes: allowed.len() as u64 })
+        let keeping = ranked.into_iter().map(|(m, (_, plies))| (m, plies)).collect();
+        Some(Verdict { wdl: best, keeping, moves, probes: allowed.len() as u64 })
     }
 
     /// Outcome and signed plies of a move: the faster a win (the slower a loss), the larger.

@@ -16,6 +16,7 @@ mod value;
 
 pub use lookahead::{Guards, Lookahead};
 pub use mate::{find_mate, mating_move};
+pub use material::value;
 pub use policy::Policy;
 pub use report::{Line, MoveStats, Report, Score};
 pub use task::{Answer, Endings, Limits, Search, Task};

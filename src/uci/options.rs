@@ -36,6 +36,9 @@ pub enum Kind {
     Check(fn(&Settings) -> bool, fn(&mut Settings, bool)),
     /// A whole number in a range.
     Spin(i64, i64, fn(&Settings) -> i64, fn(&mut Settings, i64)),
+    /// A rating in a range: what lies outside is taken for the nearest end, as UCI says of `UCI_Elo`. 0 is allowed too where
+    /// it is the default.
+    Rating(i64, i64, fn(&Settings) -> i64, fn(&mut Settings, i64)),
     /// One of some words.
     Combo(fn() -> Vec<&'static str>, fn(&Settings) -> &'static str, fn(&mut Settings, &str) -> bool),
     /// Any text; empty means none.
@@ -63,11 +66,18 @@ pub enum Effect {
     None,
     /// `Clear Hash` was pressed.
     ClearHash,
+    /// The value was outside its range: this is used.
+    Clamped(i64),
 }
 
 macro_rules! spin {
     ($low:expr, $high:expr, $field:ident) => {
         Kind::Spin($low, $high, |s| s.$field as i64, |s, v| s.$field = v as _)
+    };
+}
+macro_rules! rating {
+    ($low:expr, $high:expr, $field:ident) => {
+        Kind::Rating($low, $high, |s| s.$field as i64, |s, v| s.$field = v as _)
     };
 }
 macro_rules! check {
@@ -114,7 +124,7 @@ pub static OPTIONS: &[Declaration] = &[
         help: "Play like a person of rating UCI_Elo",
         kind: check!(limit_strength),
     },
-    Declaration { name: "UCI_Elo", help: "That rating", kind: spin!(800, 2800, elo) },
+    Declaration { name: "UCI_Elo", help: "That rating", kind: rating!(800, 2800, elo) },
     Declaration {
         name: "UCI_Opponent",
         help: "Title, rating, computer or human, and name of the opponent; the rating is used with UCI_LimitStrength",
@@ -125,6 +135,31 @@ pub static OPTIONS: &[Declaration] = &[
                 s.opponent = rating.filter(|r| (100.0..=4000.0).contains(r));
             },
         ),
+    },
+    Declaration {
+        name: "SelfElo",
+        help: "The rating that the network itself is told, not calibrated by games, instead of UCI_Elo; 0 for none",
+        kind: rating!(400, 3600, self_elo),
+    },
+    Declaration {
+        name: "OppoElo",
+        help: "The rating that it is told of the opponent, instead of UCI_Opponent's; 0 for none",
+        kind: rating!(400, 3600, oppo_elo),
+    },
+    Declaration {
+        name: "HumanTime",
+        help: "Playing like a person: take the time that one would",
+        kind: check!(human_time),
+    },
+    Declaration {
+        name: "HumanBook",
+        help: "Playing like a person: a Polyglot book to draw openings from; without one, the network opens",
+        kind: path!(human_book),
+    },
+    Declaration {
+        name: "DialFile",
+        help: "Playing like a person: another calibration of UCI_Elo than the built-in one (as weights/dial.json)",
+        kind: path!(dial_file),
     },
     Declaration { name: "UCI_EngineAbout", help: "About this engine", kind: Kind::About(ABOUT) },
     Declaration { name: "OwnBook", help: "Play openings from a book", kind: check!(own_book) },
@@ -213,6 +248,10 @@ impl Declaration {
             Kind::Spin(low, high, get, _) => {
                 format!("option name {name} type spin default {} min {low} max {high}", get(&defaults))
             }
+            Kind::Rating(low, high, get, _) => {
+                let default = get(&defaults);
+                format!("option name {name} type spin default {default} min {} max {high}", default.min(*low))
+            }
             Kind::Combo(all, get, _) => {
                 let mut line = format!("option name {name} type combo default {}", get(&defaults));
                 for word in all() {
@@ -232,6 +271,10 @@ impl Declaration {
         match &self.kind {
             Kind::Check(get, _) => (get(&defaults).to_string(), "true, false".into()),
             Kind::Spin(low, high, get, _) => (get(&defaults).to_string(), format!("{low} to {high}")),
+            Kind::Rating(low, high, get, _) => {
+                let none = if get(&defaults) == 0 { "0, or " } else { "" };
+                (get(&defaults).to_string(), format!("{none}{low} to {high}"))
+            }
             Kind::Combo(all, get, _) => (get(&defaults).into(), all().join(", ")),
             Kind::Text(get, _) => (get(&defaults), "text".into()),
             Kind::Button => (String::new(), "a button".into()),
@@ -259,6 +302,16 @@ impl Declaration {
             Kind::Spin(low, high, _, set) => {
                 let number = value.and_then(|v| v.parse::<i64>().ok()).filter(|n| (low..=high).contains(&n));
                 set(settings, number.ok_or_else(|| refuse(format!("{low} to {high} is expected")))?);
+            }
+            Kind::Rating(low, high, get, set) => {
+                let zero = get(&Settings::default()) == 0;
+                let asked = value.and_then(|v| v.parse::<i64>().ok());
+                let asked = asked.ok_or_else(|| refuse(format!("{low} to {high} is expected")))?;
+                let used = if zero && asked == 0 { 0 } else { asked.clamp(*low, *high) };
+                set(settings, used);
+                if used != asked {
+                    return Ok(Effect::Clamped(used));
+                }
             }
             Kind::Combo(all, _, set) => {
                 if !value.is_some_and(|v| set(settings, v)) {
@@ -311,7 +364,7 @@ mod tests {
             ("Hash", None, "1 to 65536"),
             ("Ponder", Some("maybe"), "true or false"),
             ("Search", Some("tea leaves"), "policy, lookahead, value, tree"),
-            ("UCI_Elo", Some("100"), "800 to 2800"),
+            ("UCI_Elo", Some("strong"), "800 to 2800"),
             ("UCI_EngineAbout", Some("x"), "cannot be set"),
             ("No Such Option", Some("1"), "no such option"),
         ] {
@@ -319,6 +372,11 @@ mod tests {
             assert!(error.contains(expected), "{error}");
             assert_eq!(s, before);
         }
+        assert_eq!(set(&mut s, "UCI_Elo", Some("100")), Ok(Effect::Clamped(800)));
+        assert_eq!(set(&mut s, "SelfElo", Some("9999")), Ok(Effect::Clamped(3600)));
+        assert_eq!((s.elo, s.self_elo), (800, 3600));
+        assert_eq!(set(&mut s, "SelfElo", Some("0")), Ok(Effect::None));
+        assert_eq!(s.self_elo, 0);
         assert_eq!(set(&mut s, "BookFile", Some("/a b/c.bin")), Ok(Effect::None));
         assert_eq!(s.book_file.as_deref(), Some(std::path::Path::new("/a b/c.bin")));
         assert_eq!(set(&mut s, "BookFile", Some("<empty>")), Ok(Effect::None));

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read as _};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use shakmaty::{Color, Position};
 use vampirc_uci::UciMessage;
@@ -145,7 +145,13 @@ impl Session {
         let mut new = self.settings.clone();
         match options::set(&mut new, name, value) {
             Ok(Effect::ClearHash) => self.give(Job::Clear),
-            Ok(Effect::None) => {
+            Ok(effect) => {
+                if let Effect::Clamped(used) = effect {
+                    self.out.info(format!(
+                        "option {name}: '{}' is out of range: {used} is used",
+                        value.unwrap_or_default()
+                    ));
+                }
                 if new.log_file != self.settings.log_file
                     && let Err(error) = self.out.log_to(new.log_file.as_deref())
                 {
@@ -194,6 +200,7 @@ impl Session {
             limits,
             mate: words.mate,
             analysis: words.infinite || words.is_endless(),
+            move_time: words.movetime.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs())),
             clocks: (seconds(words.wtime), seconds(words.btime), increment),
         };
         let token: Searching = Arc::new(());

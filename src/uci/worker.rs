@@ -109,6 +109,9 @@ fn search(engine: &mut Engine, game: &Game, go: &Go, stop: &Stop, out: &Output) 
     });
     // `go infinite` and `go ponder` are answered when the GUI asks, not before.
     stop.wait_until_released();
+    if let Some(think) = result.as_ref().ok().and_then(|decision| decision.think) {
+        stop.wait_for_command_until(start + think);
+    }
     match result {
         Ok(decision) => {
             if let Some(glance) = &decision.glance {

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Measures how strong Glance plays at settings of its dial, by games, and fits ratings to the results.
+
+    python3 benches/calibrate.py play out/ --fastchess fastchess --glance target/release/glance \
+        --stockfish stockfish --openings openings.epd --tc 1+0.01 --rounds 25 PLAYER PLAYER …
+    python3 benches/calibrate.py fit out/*.pgn
+
+A PLAYER is `sf:1500` (Stockfish at that UCI_Elo), `g:1500` (Glance at that UCI_Elo), or `s:NETWORK,TEMPERATURE,NODES,RELIANCE`
+(a style that the dial may use, given by a dial of one point: see `--option` DialFile below). Every player meets every other
+that is listed within `--near` places of it. `fit` finds the ratings under which the results are likeliest (Bradley, Terry
+1952), Stockfish's own held at their nominal values, with standard errors by bootstrap over games.
+"""
+
+import argparse
+import itertools
+import json
+import math
+import os
+import random
+import re
+import subprocess
+import sys
+from collections import defaultdict
+
+TEN = math.log(10) / 400
+
+
+def engine(name, args):
+    """The words of fastchess for a player."""
+    kind, _, what = name.partition(":")
+    if kind == "sf":
+        return ["-engine", f"cmd={args.stockfish}", f"name={name}", "option.UCI_LimitStrength=true",
+                f"option.UCI_Elo={what}", "option.Hash=16"]
+    words = ["-engine", f"cmd={args.glance}", f"name={name}", "option.UCI_LimitStrength=true", "option.Hash=16"]
+    if kind == "g":
+        return words + [f"option.UCI_Elo={what}"]
+    if kind == "s":
+        network, temperature, nodes, reliance = what.split(",")
+        point = {"elo": 1500, "network": float(network), "temperature": float(temperature), "cut": args.cut,
+                 "nodes": int(nodes), "reliance": float(reliance)}
+        path = os.path.abspath(os.path.join(args.out, name.replace(":", "-").replace(",", "-") + ".json"))
+        with open(path, "w") as file:
+            json.dump({"points": [point, dict(point, elo=1501)]}, file)
+        return words + ["option.UCI_Elo=1500", f"option.DialFile={path}"]
+    sys.exit(f"player '{name}': sf:, g: or s: is expected")
+
+
+def play(args):
+    os.makedirs(args.out, exist_ok=True)
+    near = args.near or len(args.players)
+    for (i, one), (j, other) in itertools.combinations(enumerate(args.players), 2):
+        both_anchors = one.startswith("sf:") and other.startswith("sf:")
+        if j - i > near or both_anchors:
+            continue
+        pgn = os.path.join(args.out, f"{one}-{other}.pgn".replace(":", "").replace(",", "_"))
+        if os.path.exists(pgn):
+            continue
+        command = [args.fastchess, *engine(one, args), *engine(other, args), "-each", f"tc={args.tc}", "proto=uci",
+                   "-rounds", str(args.rounds), "-games", "2", "-repeat", "-concurrency", str(args.concurrency),
+                   "-openings", f"file={args.openings}", "format=epd", "order=random", "-srand", str(args.seed + i * 100 + j),
+                   "-maxmoves", "200", "-draw", "movenumber=60", "movecount=8", "score=15",
+                   "-pgnout", f"file={pgn}.partial", "notation=uci", "nodes=false"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        os.rename(pgn + ".partial", pgn)
+        score, games = tally(results([pgn]), one, other)
+        print(f"{one:24} {other:24} {score:6.1f} of {games}", flush=True)
+
+
+def results(paths):
+    """(white, black, points of White) of every finished game."""
+    found = []
+    for path in paths:
+        tags = {}
+        with open(path, errors="replace") as file:
+            for line in file:
+                tag = re.match(r'\[(\w+) "(.*)"\]', line)
+                if tag:
+                    if tag[1] == "Event":
+                        tags = {}
+                    tags[tag[1]] = tag[2]
+                elif tags.get("Result") in ("1-0", "0-1", "1/2-1/2") and line.strip() == "":
+                    if "White" in tags:
+                        points = {"1-0": 1.0, "0-1": 0.0}.get(tags["Result"], 0.5)
+                        found.append((tags["White"], tags["Black"], points))
+                    tags = {}
+    return found
+
+
+def tally(games, one, other):
+    points = [p if w == one else 1 - p for w, b, p in games if {w, b} == {one, other}]
+    return sum(points), len(points)
+
+
+def rate(games):
+    """Ratings by maximum likelihood, draws as half a win and half a loss; anchors stay. A weak pull keeps the unbeaten finite."""
+    players = sorted({p for g in games for p in g[:2]})
+    ratings = {p: float(p[3:]) if p.startswith("sf:") else 1400.0 for p in players}
+    free = [p for p in players if not p.startswith("sf:")]
+    pairs = defaultdict(lambda: [0.0, 0])
+    for white, black, points in games:
+        for one, other, p in ((white, black, points), (black, white, 1 - points)):
+            pairs[one, other][0] += p
+            pairs[one, other][1] += 1
+    of = defaultdict(list)
+    for (one, other), (points, n) in pairs.items():
+        of[one].append((other, points, n))
+    for _ in range(400):
+        largest = 0.0
+        for p in free:
+            slope = curve = 0.0
+            for other, points, n in of[p]:
+                expected = 1 / (1 + math.exp(TEN * (ratings[other] - ratings[p])))
+                slope += points - n * expected
+                curve += n * expected * (1 - expected) * TEN
+            curve += 0.5 * TEN
+            step = max(-100.0, min(100.0, slope / curve))
+            ratings[p] += step
+            largest = max(largest, abs(step))
+        if largest < 0.05:
+            break
+    return ratings
+
+
+def fit(args):
+    games = results(args.pgn)
+    if not games:
+        sys.exit("no finished games in these files")
+    ratings = rate(games)
+    random.seed(1)
+    samples = [rate(random.choices(games, k=len(games))) for _ in range(args.bootstrap)]
+    count = defaultdict(int)
+    for white, black, _ in games:
+        count[white] += 1
+        count[black] += 1
+    print(f"{len(games)} games\n\n| player | games | rating | ± (95 %) |\n|---|---|---|---|")
+    for p in sorted(ratings, key=ratings.get):
+        values = [s[p] for s in samples if p in s]
+        mean = sum(values) / len(values) if values else 0.0
+        error = (sum((v - mean) ** 2 for v in values) / max(1, len(values) - 1)) ** 0.5
+        shown = "anchor" if p.startswith("sf:") else f"{1.96 * error:.0f}"
+        print(f"| {p} | {count[p]} | {ratings[p]:.0f} | {shown} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    p = commands.add_parser("play")
+    p.add_argument("out")
+    p.add_argument("players", nargs="+")
+    p.add_argument("--fastchess", default="fastchess")
+    p.add_argument("--glance", default="target/release/glance")
+    p.add_argument("--stockfish", default="stockfish")
+    p.add_argument("--openings", required=True)
+    p.add_argument("--tc", default="1+0.01")
+    p.add_argument("--rounds", type=int, default=25)
+    p.add_argument("--concurrency", type=int, default=2)
+    p.add_argument("--near", type=int, default=0)
+    p.add_argument("--cut", type=float, default=0.002)
+    p.add_argument("--seed", type=int, default=1)
+    p.set_defaults(run=play)
+    f = commands.add_parser("fit")
+    f.add_argument("pgn", nargs="+")
+    f.add_argument("--bootstrap", type=int, default=100)
+    f.set_defaults(run=fit)
+    args = parser.parse_args()
+    args.run(args)
+
+
+if __name__ == "__main__":
+    main()
