@@ -30,5 +30,5 @@ pub use game::{Game, IllegalMove, Repetitions, Terminal};
 pub use perft::{divide, perft};
 pub use pgn::{PgnError, PgnGame, PgnMove, games as pgn_games, parse_clock, parse_time_control};
 pub use polyglot::{polyglot_key, polyglot_move};
-pub use time::{TIME_BINS, TIME_EDGES, time_bin};
+pub use time::{TIME_BINS, fair_share, time_bins, time_edge};
 pub use vocabulary::{MOVES, MoveIndex};

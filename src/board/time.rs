@@ -1,17 +1,37 @@
-//! How long a person thinks about a move: bins of seconds that grow evenly on a logarithmic scale.
+//! How long a person thinks about a move, against the clock: bins that grow evenly on a logarithmic scale.
 
-/// Where the bins begin, in seconds, and where the last one ends. Clocks are written in whole seconds: up to five seconds
-/// each has a bin of its own, from there on ten bins are a decade. The first holds what was written as no time at all.
-pub const TIME_EDGES: [f32; TIME_BINS + 1] = [
-    0.1, 0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 7.5, 9.5, 12.5, 15.5, 19.5, 24.5, 31.5, 39.5, 49.5, 63.5, 79.5, 100.5, 127.5,
-    160.5, 203.5, 600.0,
-];
-/// Number of bins.
-pub const TIME_BINS: usize = 22;
+/// Number of bins: six a decade.
+pub const TIME_BINS: usize = 24;
+/// Where the first bin begins, in [fair shares](fair_share) of the clock; the last ends at 10,000 times that.
+const FIRST: f32 = 0.003;
 
-/// The bin of a time in seconds.
-pub fn time_bin(seconds: f32) -> usize {
-    TIME_EDGES[1..TIME_BINS].iter().take_while(|&&edge| seconds >= edge).count()
+/// A move's fair share of a clock, in seconds: a thirtieth of what is left, and the increment. People's times are much more alike
+/// in this unit than in seconds, from a minute a game to two hours.
+pub fn fair_share(left: f32, increment: f32) -> f32 {
+    (left / 30.0 + increment).max(0.05)
+}
+
+/// Where a bin begins, in fair shares; bin [`TIME_BINS`] begins where the last one ends.
+pub fn time_edge(bin: usize) -> f32 {
+    FIRST * 10_f32.powf(bin as f32 / 6.0)
+}
+
+/// What a time written in whole seconds says: how probable each bin is, the time being anywhere within half a second of it, evenly on
+/// the logarithmic scale. Sums to one; what lies beyond the ends counts for the first or last bin.
+pub fn time_bins(seconds: f32, fair: f32) -> [f32; TIME_BINS] {
+    let low = (seconds - 0.5).max(0.1) / fair;
+    let high = (seconds + 0.5).max(0.2) / fair;
+    let mut bins = [0.0; TIME_BINS];
+    let width = (high / low).ln();
+    for (bin, share) in bins.iter_mut().enumerate() {
+        let from = if bin == 0 { 0.0 } else { time_edge(bin) };
+        let to = if bin + 1 == TIME_BINS { f32::INFINITY } else { time_edge(bin + 1) };
+        let (from, to) = (from.max(low), to.min(high));
+        if to > from {
+            *share = (to / from).ln() / width;
+        }
+    }
+    bins
 }
 
 #[cfg(test)]
@@ -19,10 +39,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bins_hold_whole_seconds() {
-        let bins = [0.0, 1.0, 2.0, 5.0, 6.0, 7.0, 8.0, 203.0, 204.0, 1e9].map(time_bin);
-        assert_eq!(bins, [0, 1, 2, 5, 6, 6, 7, 20, 21, 21]);
-        assert!(TIME_EDGES.windows(2).all(|w| w[0] < w[1]));
-        assert_eq!((time_bin(f32::NAN), time_bin(-1.0)), (0, 0));
+    fn whole_seconds_are_spread_over_bins() {
+        for (seconds, fair) in [(0.0, 2.0), (1.0, 2.0), (12.0, 20.0), (600.0, 20.0), (0.0, 135.0), (3600.0, 0.05)] {
+            let bins = time_bins(seconds, fair);
+            assert!((bins.iter().sum::<f32>() - 1.0).abs() < 1e-4, "{seconds} of {fair}: {bins:?}");
+        }
+        // Ten seconds of a fair twenty: half a share, within one bin or two.
+        let bins = time_bins(10.0, 20.0);
+        let bin = (0..TIME_BINS).find(|&b| time_edge(b + 1) > 0.5).expect("a bin");
+        assert!(bins[bin] > 0.5 && bins.iter().filter(|&&b| b > 0.0).count() <= 2);
+        assert_eq!(time_bins(1e6, 1.0)[TIME_BINS - 1], 1.0);
+        assert_eq!(time_bins(0.0, 1e6)[0], 1.0);
+    }
+
+    #[test]
+    fn shares_come_from_the_clock() {
+        assert_eq!((fair_share(600.0, 0.0), fair_share(300.0, 3.0), fair_share(0.0, 0.0)), (20.0, 13.0, 0.05));
+        assert!((time_edge(TIME_BINS) / time_edge(0) - 1e4).abs() < 1.0);
     }
 }

@@ -96,7 +96,8 @@ pub trait Evaluator: Send + Sync {
         true
     }
 
-    /// How long a person would think about a position under these conditions; `None` where it does not know.
+    /// How long a person would think about a position under these conditions, which say the clock of the player to move; `None` where
+    /// it does not know.
     fn move_time(&self, game: &Game, conditions: &Conditions) -> Option<MoveTime> {
         let _ = (game, conditions);
         None

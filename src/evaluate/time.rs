@@ -1,6 +1,6 @@
 //! How long a person thinks about a move, as a distribution.
 
-use crate::board::{TIME_BINS, TIME_EDGES};
+use crate::board::{TIME_BINS, time_edge};
 
 /// The time that a move takes, as probabilities of the bins.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,12 +23,13 @@ impl MoveTime {
         &self.bins
     }
 
-    /// The time in seconds that a share of all moves like this one stays below (`share` from 0 to 1): within a bin, times
-    /// are spread evenly on the logarithmic scale. A share drawn evenly gives a time drawn from the distribution.
+    /// The time that a share of all moves like this one stays below (`share` from 0 to 1), in [fair
+    /// shares](crate::board::fair_share) of the clock: within a bin, times are spread evenly on the logarithmic scale. A share
+    /// drawn evenly gives a time drawn from the distribution.
     pub fn quantile(&self, share: f32) -> f32 {
         let mut rest = share.clamp(0.0, 1.0);
         for (bin, &p) in self.bins.iter().enumerate() {
-            let (low, high) = (TIME_EDGES[bin], TIME_EDGES[bin + 1]);
+            let (low, high) = (time_edge(bin), time_edge(bin + 1));
             if rest < p {
                 return low * (high / low).powf(rest / p);
             }
@@ -36,12 +37,12 @@ impl MoveTime {
         }
         // What rounding leaves: the end of the last bin that has any probability.
         let last = self.bins.iter().rposition(|&p| p > 0.0).unwrap_or_default();
-        TIME_EDGES[last + 1]
+        time_edge(last + 1)
     }
 
-    /// The mean of the natural logarithm of the seconds.
+    /// The mean of the natural logarithm of the time in fair shares.
     pub fn mean_log(&self) -> f32 {
-        let middle = |bin: usize| (TIME_EDGES[bin] * TIME_EDGES[bin + 1]).sqrt().ln();
+        let middle = |bin: usize| (time_edge(bin) * time_edge(bin + 1)).sqrt().ln();
         self.bins.iter().enumerate().map(|(bin, p)| p * middle(bin)).sum()
     }
 }
@@ -55,12 +56,12 @@ mod tests {
         let mut logits = [f32::NEG_INFINITY; TIME_BINS];
         (logits[1], logits[3]) = (0.0, 3_f32.ln());
         let time = MoveTime::from_logits(&logits).expect("numbers");
-        assert!((time.quantile(0.0) - 0.5).abs() < 1e-5);
-        assert!((time.quantile(0.25) - 2.5).abs() < 1e-4, "a quarter is in the first bin");
-        assert!(time.quantile(0.24) < 1.5 && time.quantile(0.26) > 2.5);
-        assert!((time.quantile(1.0) - 3.5).abs() < 1e-3);
-        let expected = 0.25 * (0.5_f32 * 1.5).sqrt().ln() + 0.75 * (2.5_f32 * 3.5).sqrt().ln();
-        assert!((time.mean_log() - expected).abs() < 1e-5);
+        let near = |share: f32, expected: f32| (time.quantile(share) / expected - 1.0).abs() < 1e-3;
+        assert!(near(0.0, time_edge(1)) && near(1.0, time_edge(4)));
+        assert!(near(0.25, time_edge(3)), "a quarter is in the first bin");
+        assert!(time.quantile(0.24) < time_edge(2) && time.quantile(0.26) > time_edge(3));
+        let middle = |bin: usize| (time_edge(bin) * time_edge(bin + 1)).sqrt().ln();
+        assert!((time.mean_log() - (0.25 * middle(1) + 0.75 * middle(3))).abs() < 1e-4);
         assert_eq!(MoveTime::from_logits(&[f32::NAN; TIME_BINS]), None);
         assert_eq!(MoveTime::from_logits(&[0.0; 3]), None);
     }

@@ -9,7 +9,7 @@ use shakmaty::{ByRole, Chess, Move, Position};
 use super::engine::Go;
 use super::settings::Settings;
 use super::tablebase::Tablebases;
-use crate::board::{Conditions, Game, Repetitions};
+use crate::board::{Conditions, Game, Repetitions, fair_share};
 use crate::evaluate::Evaluation;
 use crate::human::{Found, Style, draw, weights};
 use crate::search::{Limits, Line, MoveStats, Report, Score, Search, Task, Tree, mating_move, value};
@@ -115,12 +115,15 @@ pub(super) fn think(task: &Task, go: &Go, overhead: u64, rng: &mut impl Rng) -> 
     let overhead = Duration::from_millis(overhead);
     let seconds = |s: f32| Duration::try_from_secs_f32(s).unwrap_or_default();
     let (white, black, _) = go.clocks;
-    let left = task.game.position().turn().fold_wb(white, black).map(|left| seconds(left).saturating_sub(overhead) / 4);
-    let most = [left, go.move_time.map(|time| time.saturating_sub(overhead))].into_iter().flatten().min()?;
+    let left = seconds(task.game.position().turn().fold_wb(white, black)?).saturating_sub(overhead) / 4;
+    let given = go.move_time.map_or(left, |time| time.saturating_sub(overhead));
+    let most = left.min(given);
+    let (own, _) = task.conditions.seats(task.game.position().turn());
+    let fair = fair_share(own.clock?, task.conditions.increment.unwrap_or(0.0));
     let one = task.moves().len() == 1;
     // Where there is nothing to choose, a person needs no more than to see that.
     let share = rng.random::<f32>() * if one { 0.1 } else { 1.0 };
-    Some(seconds(task.evaluator.move_time(task.game, task.conditions)?.quantile(share)).min(most))
+    Some(seconds(fair * task.evaluator.move_time(task.game, task.conditions)?.quantile(share)).min(most))
 }
 
 /// What a search of the style's nodes finds of the root's moves; nothing without a value to search by.
@@ -172,4 +175,81 @@ fn shown(evaluation: &Evaluation, moves: &[(Move, f32)], stats: &[MoveStats], no
         })
         .collect();
     Report { depth: 1, seldepth: 1, nodes, lines, stats: stats.to_vec(), ..Report::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Terminal;
+    use crate::evaluate::{Scripted, Stop};
+    use crate::play::{Engine, Source};
+
+    fn person(settings: Settings) -> Engine {
+        let mut engine = Engine::with_evaluator(Box::new(Scripted::default()));
+        assert!(engine.configure(Settings { limit_strength: true, ..settings }).is_empty());
+        engine
+    }
+
+    fn go(engine: &mut Engine, game: &Game) -> super::super::engine::Decision {
+        engine.go(game, &Go::default(), &Stop::new(false, None), &mut |_| {}).expect("scripted")
+    }
+
+    #[test]
+    fn leads_are_counted_for_the_player_to_move() {
+        let of = |fen: &str| lead(Game::from_fen(fen).expect(fen).position());
+        assert_eq!(of("4k3/8/8/8/8/8/4P3/R3K3 w - - 0 1"), 6.0);
+        assert_eq!(of("4k3/8/8/8/8/8/4P3/R3K3 b - - 0 1"), -6.0);
+        assert_eq!(of("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"), 0.0);
+    }
+
+    /// Whatever the network thinks: who is far ahead mates, even at the lowest rating, and against any defence.
+    #[test]
+    fn won_endings_are_brought_home() {
+        for fen in ["8/8/8/3k4/8/8/8/KR6 w - - 0 1", "8/8/8/3k4/8/8/8/KQ6 w - - 0 1", "8/8/8/3k4/8/8/8/KBB5 w - - 0 1"]
+        {
+            for seed in 0..3_u64 {
+                let mut engine = person(Settings { elo: 800, ..Settings::default() });
+                let mut game = Game::from_fen(fen).expect(fen);
+                let mut plies = 0;
+                while game.terminal().is_none() && plies < 120 {
+                    let m = if plies % 2 == 0 {
+                        go(&mut engine, &game).best.expect("a move")
+                    } else {
+                        let moves = game.position().legal_moves();
+                        moves[(plies as u64 * 7 + seed * 13) as usize % moves.len()]
+                    };
+                    game.play(m);
+                    plies += 1;
+                }
+                assert_eq!(game.terminal(), Some(Terminal::Checkmate), "{fen}, {plies} plies");
+            }
+        }
+    }
+
+    #[test]
+    fn mates_are_found_by_who_is_ahead() {
+        let mut engine = person(Settings::default());
+        // Two rooks against three pawns: no tables; the back rank is open.
+        let game = Game::from_fen("6k1/5ppp/8/8/8/8/1R6/R3K3 w - - 0 1").expect("legal");
+        let decision = go(&mut engine, &game);
+        assert!(game.after(decision.best.expect("a move")).terminal() == Some(Terminal::Checkmate));
+        assert_eq!(decision.source, Source::Search);
+    }
+
+    #[test]
+    fn what_was_asked_for_is_played_and_time_is_bounded() {
+        let mut engine = person(Settings { self_elo: 1900, human_time: true, ..Settings::default() });
+        let game = Game::default();
+        let m = game.parse_uci("a2a3").expect("legal");
+        let limits = Limits { moves: vec![m], ..Limits::default() };
+        let go = Go { limits, clocks: (Some(10.0), Some(10.0), None), ..Go::default() };
+        let decision = engine.go(&game, &go, &Stop::new(false, None), &mut |_| {}).expect("scripted");
+        assert_eq!((decision.best, decision.think), (Some(m), None), "the script knows no times");
+        // 1900 as it is, and the opponent the same, by nobody's word.
+        let conditions = engine.conditions(shakmaty::Color::White, &go);
+        assert_eq!((conditions.white.rating, conditions.black.rating), (Some(1900.0), Some(1900.0)));
+        assert_eq!(conditions.white.clock, Some(10.0));
+        let engine = person(Settings { self_elo: 1900, oppo_elo: 1200, ..Settings::default() });
+        assert_eq!(engine.conditions(shakmaty::Color::Black, &go).white.rating, Some(1200.0));
+    }
 }

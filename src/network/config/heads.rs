@@ -78,8 +78,8 @@ pub enum ValueHead {
     None,
 }
 
-/// How the time that a person takes for a move is read out: logits of the bins of
-/// [`TIME_EDGES`](crate::board::TIME_EDGES).
+/// How the time that a person takes for a move is read out: logits of [bins](crate::board::time_edge) of the clock's [fair
+/// share](crate::board::fair_share).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimeHead {

@@ -1,6 +1,6 @@
 //! From a record of a shard to what a network learns from it.
 
-use glance::board::{Conditions, Features, Game, MoveIndex, Pool, Seat};
+use glance::board::{Conditions, Features, Game, MoveIndex, Pool, Seat, TIME_BINS, fair_share, time_bins};
 use glance::evaluate::Wdl;
 use rand::Rng;
 use rand::rngs::StdRng;
@@ -27,10 +27,26 @@ pub struct Sample {
     pub policy: bool,
     /// How the game stands, for the player to move: what is learnt; `None` where nobody knows.
     pub wdl: Option<Wdl>,
-    /// Seconds that the player took for the move; `None` where no clock was written.
-    pub seconds: Option<f32>,
+    /// The time that the player took for the move; `None` where no clock was written.
+    pub taken: Option<Taken>,
     /// What is only measured.
     pub facts: Facts,
+}
+
+/// The time that a player took for a move.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Taken {
+    /// Whole seconds, as clocks are written.
+    pub seconds: f32,
+    /// The fair share of the clock before the move, in seconds.
+    pub fair: f32,
+}
+
+impl Taken {
+    /// What is known of the bin.
+    pub fn bins(&self) -> [f32; TIME_BINS] {
+        time_bins(self.seconds, self.fair)
+    }
 }
 
 /// What is known of a position besides what is learnt from it, as the player to move sees it.
@@ -181,8 +197,8 @@ impl Augmentation {
         self.told.change(&mut conditions);
         self.forget_conditions(&mut conditions, rng);
         let facts = Facts { rating, result, eval, pawns: written.map(|e| pawns_of_eval(e, turn)) };
-        let seconds = seconds_taken(record, ply);
-        let mut sample = Sample { facts, seconds, ..sample(game, &conditions, played, policy, wdl) };
+        let taken = time_taken(record, ply);
+        let mut sample = Sample { facts, taken, ..sample(game, &conditions, played, policy, wdl) };
         if rng.random_bool(self.forget_history) {
             sample.features.forget_history(rng.random_range(1..glance::board::BOARDS));
         }
@@ -252,13 +268,14 @@ pub fn conditions_at(record: &GameRecord, ply: usize) -> Conditions {
     }
 }
 
-/// Seconds that a player took for a move, from the clocks around it. Nothing is known of the first move of each, for which
+/// The time that a player took for a move, from the clocks around it. Nothing is known of the first move of each, for which
 /// many sites do not run the clock, nor where the clock rose by more than the increment.
-fn seconds_taken(record: &GameRecord, ply: usize) -> Option<f32> {
+fn time_taken(record: &GameRecord, ply: usize) -> Option<Taken> {
     let before = record.clock(ply.checked_sub(2)?)?;
     let (_, increment) = record.head.time_control?;
-    let taken = f32::from(before) + f32::from(increment) - f32::from(record.clock(ply)?);
-    (taken >= 0.0).then_some(taken)
+    let (before, increment) = (f32::from(before), f32::from(increment));
+    let seconds = before + increment - f32::from(record.clock(ply)?);
+    (seconds >= 0.0).then_some(Taken { seconds, fair: fair_share(before, increment) })
 }
 
 /// A sample of a game's position, its target being this legal move.
@@ -268,5 +285,5 @@ pub fn sample(game: &Game, conditions: &Conditions, played: Move, policy: bool, 
     let target = moves.iter().position(|&m| m == played).unwrap_or_default();
     let legal = moves.iter().map(|&m| MoveIndex::seen_by(m, turn).get() as u16).collect();
     let features = Features::of(game, conditions);
-    Sample { features, legal, target, policy, wdl, seconds: None, facts: Facts::default() }
+    Sample { features, legal, target, policy, wdl, taken: None, facts: Facts::default() }
 }

@@ -1,7 +1,7 @@
 //! A network looks at positions that it was never trained on.
 
 use burn::tensor::Tensor;
-use glance::board::{Features, MOVES, MoveIndex, TIME_BINS, time_bin};
+use glance::board::{Features, MOVES, MoveIndex, TIME_BINS};
 use glance::evaluate::{MoveTime, Wdl, evaluation_target, wdl_of};
 use glance::network::{Kernels, Moves, Network, ValueHead};
 
@@ -69,11 +69,7 @@ fn look_at_batch<B: Kernels>(network: &Network<B>, samples: &[Sample], device: &
     rows.map(|(i, (sample, policy))| {
         let value = &value[i * numbers..][..numbers];
         let time = times.get(i * TIME_BINS..(i + 1) * TIME_BINS).and_then(MoveTime::from_logits);
-        let time = sample.seconds.zip(time).map(|(seconds, said)| OfTime {
-            loss: -f64::from(said.bins()[time_bin(seconds)].max(1e-30)).ln(),
-            said,
-            seconds,
-        });
+        let time = sample.taken.zip(time).map(|(taken, said)| OfTime::new(taken, said));
         Looked { time, ..look_at(network, sample, policy, normalised, value) }
     })
     .collect()

@@ -2,7 +2,7 @@
 
 use burn::tensor::backend::Backend;
 use burn::tensor::{Int, Tensor, TensorData};
-use glance::board::{MoveIndex, TIME_BINS, time_bin};
+use glance::board::{MoveIndex, TIME_BINS};
 use glance::evaluate::{bins_target, evaluation_target};
 use glance::network::{Input, Kernels, Network, ValueHead};
 
@@ -39,7 +39,7 @@ pub struct Batch<B: Backend> {
     pub value: Tensor<B, 2>,
     /// One where somebody knows: `[n, 1]`.
     pub judged: Tensor<B, 2>,
-    /// One in the bin of the time taken; all zero where it is not known: `[n, TIME_BINS]`.
+    /// The time taken as probabilities of its bins; all zero where it is not known: `[n, TIME_BINS]`.
     pub time: Tensor<B, 2>,
 }
 
@@ -84,8 +84,8 @@ impl<B: Kernels> Batch<B> {
             }
             worth.push(f32::from(u8::from(sample.policy)));
             played.extend(sample.legal.get(sample.target).and_then(|&m| named(m)));
-            if let Some(seconds) = sample.seconds {
-                time[i * TIME_BINS + time_bin(seconds)] = 1.0;
+            if let Some(taken) = &sample.taken {
+                time[i * TIME_BINS..][..TIME_BINS].copy_from_slice(&taken.bins());
             }
             let known = value_target(head, sample);
             judged.push(f32::from(u8::from(known.is_some())));

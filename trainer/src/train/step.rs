@@ -133,7 +133,7 @@ where
     let moves = samples.iter().filter(|s| s.policy).count().max(1) as f64;
     let head = &network.config().value;
     let outcomes = samples.iter().filter(|s| value_target(head, s).is_some()).count().max(1) as f64;
-    let timed = samples.iter().filter(|s| s.seconds.is_some()).count().max(1) as f64;
+    let timed = samples.iter().filter(|s| s.taken.is_some()).count().max(1) as f64;
     let samples_in_all = samples.len() as f64;
     let part = |worker: usize, samples: &[Sample]| {
         let device = &devices[worker % devices.len()];
