@@ -19,6 +19,9 @@ const PRIOR: (f64, f64) = (1500.0, 350.0);
 /// independent of each other.
 const WEIGHT: f64 = 0.6;
 
+/// How much the moves of an opponent of about the same rating count against one's own.
+const OF_EQUAL: f64 = 0.8;
+
 /// The rating of the much stronger player that moves are compared with: its place in the grid.
 pub const STRONG: usize = 21;
 /// What people's moves exceed in one of a hundred: the logarithm of how much more probable a move is for that player than for one of
@@ -104,14 +107,14 @@ pub struct Guess {
     pub high: f64,
 }
 
-/// The rating of who played these moves. The moves of an opponent of about the same rating, as on sites that pair equals, say as
-/// much; none are given for others.
+/// The rating of who played these moves. The moves of an opponent of about the same rating, as on sites that pair equals, say nearly
+/// as much; none are given for others.
 pub fn guess(moves: &[Likelihood], of_equal: &[Likelihood]) -> Guess {
     let mut log = [0.0; GRID];
     for (i, rating) in ratings().into_iter().enumerate() {
         let deviation = (f64::from(rating) - PRIOR.0) / PRIOR.1;
-        let sum: f64 = moves.iter().chain(of_equal).map(|m| f64::from(m.log[i])).sum();
-        log[i] = WEIGHT * sum - 0.5 * deviation * deviation;
+        let sum = |moves: &[Likelihood]| moves.iter().map(|m| f64::from(m.log[i])).sum::<f64>();
+        log[i] = WEIGHT * (sum(moves) + OF_EQUAL * sum(of_equal)) - 0.5 * deviation * deviation;
     }
     let max = log.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let total: f64 = log.iter().map(|l| (l - max).exp()).sum();

@@ -296,7 +296,8 @@ impl Zoo {
                 let system = &recipe.network.system;
                 if speeds.rounds(system) <= round {
                     let mut short = recipe.clone();
-                    short.training.budget = Budget::Steps((POSITIONS / recipe.training.batch as u64).max(1));
+                    let positions = self.positions.map_or(POSITIONS, |all| POSITIONS.min(all));
+                    short.training.budget = Budget::Steps((positions / recipe.training.batch as u64).max(1));
                     let run = self.folder(system).join("speed");
                     // What an interrupted round left would be gone on with.
                     let _ = fs::remove_dir_all(&run);

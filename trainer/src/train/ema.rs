@@ -25,14 +25,15 @@ impl<B: Backend> ModuleMapper<B> for Blend {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
         let (id, old, mapper) = param.consume();
         let value = match self.new.remove::<B, D>(id) {
-            Some(new) => old.mul_scalar(self.decay) + new.mul_scalar(1.0 - self.decay),
+            // This way round, what does not change stays what it is, to the last bit.
+            Some(new) => old.clone() + (new - old).mul_scalar(1.0 - self.decay),
             None => old,
         };
         Param::from_mapped_value(id, value, mapper)
     }
 }
 
-/// `average · decay + network · (1 − decay)`, with less decay in the first steps, so that the random start is
+/// `average + (network − average) · (1 − decay)`, with less decay in the first steps, so that the random start is
 /// forgotten: `min(decay, (1 + step) / (10 + step))`.
 pub fn update<B: Kernels>(average: Network<B>, network: &Network<B>, decay: f64, step: u64) -> Network<B> {
     let mut new = GradientsParams::new();

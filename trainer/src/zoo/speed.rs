@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Rounds; the medians count.
 pub const ROUNDS: usize = 3;
-/// Positions trained on in a round.
+/// Positions trained on in a round, at most.
 pub const POSITIONS: u64 = 8192;
 
 /// A system's speed.
