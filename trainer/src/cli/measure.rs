@@ -172,10 +172,7 @@ impl Measure {
             let shard = &shards[i % shards.len()];
             let Some(record) = shard.game(rng.random_range(0..shard.len())) else { continue };
             let mut game = Game::default();
-            for &rank in &record.ranks[..rng.random_range(0..record.ranks.len().max(1))] {
-                let Some(m) = crate::data::move_at(game.position(), rank) else { break };
-                game.play(m);
-            }
+            record.line().take(rng.random_range(0..record.ranks.len().max(1))).for_each(|(_, m)| game.play(m));
             if game.terminal().is_none() {
                 found.push(game);
             }

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use glance::board::{polyglot_key, polyglot_move};
-use shakmaty::{Chess, Color, Position};
+use shakmaty::{Color, Position};
 
-use super::move_at;
 use super::shard::{GameResult, Kind, Shard, ShardError};
 
 /// Which games and moves go into a book.
@@ -61,13 +60,10 @@ pub fn build(shards: &[&Path], selection: &Selection, out: &Path) -> Result<usiz
             if !strong(game.head.white) || !strong(game.head.black) {
                 continue;
             }
-            let mut position = Chess::default();
-            for &rank in game.ranks.iter().take(selection.plies) {
-                let Some(m) = move_at(&position, rank) else { break };
+            for (position, m) in game.line().take(selection.plies) {
                 let count = counts.entry((polyglot_key(&position), polyglot_move(m))).or_default();
                 count.games += 1;
                 count.points += if position.turn() == Color::White { white } else { 1.0 - white };
-                position.play_unchecked(m);
             }
         }
     }

@@ -20,8 +20,8 @@ use shakmaty::{Chess, Position};
 
 use super::convert::position_key;
 use super::engine::{Engine, EngineError, EngineOptions, Opinion};
+use super::shard;
 use super::shard::{Kind, Shard, ShardError};
-use super::{move_at, shard};
 
 /// What is to be labelled.
 #[derive(Clone, Debug)]
@@ -147,10 +147,7 @@ impl Draw {
         let game = shard.game(i)?;
         let ply =
             (game.ranks.len() > options.from_ply).then(|| rng.random_range(options.from_ply..game.ranks.len()))?;
-        let mut position = Chess::default();
-        for &rank in &game.ranks[..ply] {
-            position.play_unchecked(move_at(&position, rank)?);
-        }
+        let (mut position, _) = game.line().nth(ply)?;
         let at = rng.random::<f64>();
         let [one, two] = options.random;
         let moves = if at < two { 2 } else { usize::from(at < one + two) };

@@ -29,9 +29,10 @@ use std::path::{Path, PathBuf};
 
 use glance::board::Pool;
 use memmap2::Mmap;
+use shakmaty::{Chess, Move, Position};
 
 use super::movetext::{Moves, NO_CLOCK, NO_EVAL};
-use super::packed;
+use super::{move_at, packed};
 
 const MAGIC: &[u8; 8] = b"GLNSHARD";
 const VERSION: u32 = 1;
@@ -110,6 +111,16 @@ pub struct GameRecord<'a> {
 }
 
 impl GameRecord<'_> {
+    /// The moves, each with the position before it; ends where the record is damaged.
+    pub fn line(&self) -> impl Iterator<Item = (Chess, Move)> {
+        self.ranks.iter().scan(Chess::default(), |position, &rank| {
+            let m = move_at(position, rank)?;
+            let before = position.clone();
+            position.play_unchecked(m);
+            Some((before, m))
+        })
+    }
+
     /// Evaluation after a ply (from 0), from White's side.
     pub fn eval(&self, ply: usize) -> Option<i16> {
         let bytes = self.evals?.get(2 * ply..2 * ply + 2)?;
@@ -173,7 +184,7 @@ fn decode_game(bytes: &[u8]) -> Option<GameRecord<'_>> {
 #[derive(Clone, Debug)]
 pub struct PositionRecord {
     /// The position.
-    pub position: shakmaty::Chess,
+    pub position: Chess,
     /// The best move's index among the legal moves.
     pub best: u8,
     /// From White's side.
@@ -181,7 +192,7 @@ pub struct PositionRecord {
 }
 
 /// Writes a position's record.
-pub fn encode_position(position: &shakmaty::Chess, best: u8, eval: i16, depth: u8) -> Option<[u8; POSITION_BYTES]> {
+pub fn encode_position(position: &Chess, best: u8, eval: i16, depth: u8) -> Option<[u8; POSITION_BYTES]> {
     let mut out = [0; POSITION_BYTES];
     out[..packed::BYTES].copy_from_slice(&packed::pack(position)?);
     out[25] = best;
@@ -354,6 +365,9 @@ mod tests {
         let game = shard.game(0).expect("first");
         assert_eq!(game.head, head());
         assert_eq!(game.ranks, moves.ranks);
+        let line: Vec<_> = game.line().collect();
+        assert_eq!((line.len(), line[0].0.clone()), (moves.ranks.len(), Chess::default()));
+        assert_eq!(line[1].0.turn(), shakmaty::Color::Black);
         assert_eq!((game.eval(0), game.eval(1), game.clock(0), game.clock(1)), (Some(30), None, Some(60), None));
         assert_eq!(shard.game(1).expect("second").eval(0), None);
         assert!(shard.game(2).is_none() && shard.position(0).is_none());

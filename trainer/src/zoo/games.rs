@@ -11,7 +11,6 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use shakmaty::Position;
 
-use crate::data::move_at;
 use crate::data::shard::{Kind, Shard};
 
 /// Plies of an opening.
@@ -27,13 +26,8 @@ pub fn openings(shards: &[Shard], count: usize) -> Vec<Vec<String>> {
     for i in 0..if shards.is_empty() { 0 } else { count * 20 } {
         let shard = shards[i % shards.len()];
         let Some(record) = shard.game(rng.random_range(0..shard.len())) else { continue };
-        let mut game = Game::default();
-        let mut line = Vec::with_capacity(OPENING);
-        for &rank in record.ranks.iter().take(OPENING) {
-            let Some(m) = move_at(game.position(), rank) else { break };
-            line.push(game.uci(m, false));
-            game.play(m);
-        }
+        let line: Vec<String> =
+            record.line().take(OPENING).map(|(before, m)| Game::new(before).uci(m, false)).collect();
         if line.len() == OPENING && !found.contains(&line) {
             found.push(line);
         }
