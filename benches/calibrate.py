@@ -4,10 +4,11 @@
     python3 benches/calibrate.py play out/ --fastchess fastchess --glance target/release/glance \
         --stockfish stockfish --openings openings.epd --tc 1+0.01 --rounds 25 PLAYER PLAYER …
     python3 benches/calibrate.py fit out/*.pgn
+    python3 benches/calibrate.py dial out/*.pgn > weights/dial.json
 
 A PLAYER is `sf:1500` (Stockfish at that UCI_Elo), `g:1500` (Glance at that UCI_Elo), or `s:NETWORK,TEMPERATURE,NODES,RELIANCE`
-(a style that the dial may use, given by a dial of one point: see `--option` DialFile below). Every player meets every other
-that is listed within `--near` places of it. `fit` finds the ratings under which the results are likeliest (Bradley, Terry
+(a style, given to Glance as a DialFile of its own). Every player meets every other that is listed within `--near` places of
+it. `dial` puts the styles at the ratings that they were found to have. `fit` finds the ratings under which the results are likeliest (Bradley, Terry
 1952), Stockfish's own held at their nominal values, with standard errors by bootstrap over games.
 """
 
@@ -141,6 +142,27 @@ def fit(args):
         print(f"| {p} | {count[p]} | {ratings[p]:.0f} | {shown} |")
 
 
+def style(name, cut):
+    network, temperature, nodes, reliance = name[2:].split(",")
+    return {"network": float(network), "temperature": float(temperature), "cut": cut, "nodes": int(nodes),
+            "reliance": float(reliance)}
+
+
+def dial(args):
+    """The styles at their ratings, in the order of their strength by the settings; a rating below the one before counts with it."""
+    ratings = rate(results(args.pgn))
+    names = sorted((p for p in ratings if p.startswith("s:")), key=lambda p: tuple(map(float, p[2:].split(",")))[2:] + (ratings[p],))
+    blocks = []
+    for name in names:
+        blocks.append([[name], ratings[name]])
+        while len(blocks) > 1 and blocks[-2][1] >= blocks[-1][1] - 1:
+            last, before = blocks.pop(), blocks.pop()
+            n, m = len(last[0]), len(before[0])
+            blocks.append([before[0] + last[0], (before[1] * m + last[1] * n) / (n + m)])
+    points = [json.dumps({"elo": round(rating), **style(name[(len(name) - 1) // 2], args.cut)}) for name, rating in blocks]
+    print('{"points": [\n  ' + ",\n  ".join(points) + "\n]}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -162,6 +184,10 @@ def main():
     f.add_argument("pgn", nargs="+")
     f.add_argument("--bootstrap", type=int, default=100)
     f.set_defaults(run=fit)
+    d = commands.add_parser("dial")
+    d.add_argument("pgn", nargs="+")
+    d.add_argument("--cut", type=float, default=0.002)
+    d.set_defaults(run=dial)
     args = parser.parse_args()
     args.run(args)
 

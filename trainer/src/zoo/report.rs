@@ -108,11 +108,13 @@ pub fn markdown(systems: &[Ranked], budget: &str) -> String {
         let loss = |r: &Ranked| r.entry.mean(|f| f.policy_loss);
         let half = |r: &Rated| (r.high - r.low) / 2.0;
         let (elo, error) = (with.rated.elo - without.rated.elo, half(&with.rated).hypot(half(&without.rated)));
-        let verdict = match (loss(with) < loss(without), elo.abs() > error) {
-            (true, true) if elo > 0.0 => "yes",
-            (false, true) if elo < 0.0 => "no",
-            (true, _) => "it predicts better; games do not decide",
-            (false, _) => "it predicts no better; games do not decide",
+        let verdict = match (loss(with) < loss(without), elo.abs() > error, elo > 0.0) {
+            (true, true, true) => "yes",
+            (false, true, false) => "no",
+            (true, true, false) => "it predicts better and plays worse",
+            (false, true, true) => "it predicts no better and plays better",
+            (true, false, _) => "it predicts better; games do not decide",
+            (false, false, _) => "it predicts no better; games do not decide",
         };
         let _ = writeln!(
             claims,
@@ -204,6 +206,8 @@ mod tests {
         assert!(!text.contains("mixture of experts"));
         let text = markdown(&[ranked("deep-chess-moe", 2.0, 5.0), ranked("deep-chess", 2.1, 0.0)], "Budget.");
         assert!(text.contains("it predicts better; games do not decide"), "{text}");
+        let text = markdown(&[ranked("deep-chess-moe", 2.0, -50.0), ranked("deep-chess", 2.1, 50.0)], "Budget.");
+        assert!(text.contains("it predicts better and plays worse"), "{text}");
         let page = html(&[ranked("microchess", 2.0, 5.0)], "A & B.").expect("drawn");
         assert!(page.contains("</svg>") && page.contains("A &amp; B."));
     }
