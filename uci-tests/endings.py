@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Won endings, played as a person of a rating: who is a rook or more ahead brings the game home.
 
-Endings are drawn at random: the player to move is ahead by at least five pawns and nothing can be taken at once. The
+Endings are drawn at random: the player to move is ahead by at least five pawns,
+neither side can take anything at once, and the defender has neither a check nor a far pawn. The
 defender plays at full strength.
 """
 
@@ -16,6 +17,13 @@ VALUES = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.
 # Men of the stronger and of the weaker side, besides the kings.
 KINDS = ["q-", "r-", "bb-", "qr-", "qp-p", "rp-p", "rpp-pp", "rr-b", "qn-n", "rb-p", "qpp-rp", "rnp-bp", "qppp-nppp", "rrpp-rpp",
          "rbppp-bppp", "qrpp-qpp"]
+
+
+def far(board, side):
+    """Whether the weaker side has a pawn that is about to decide, or a pair of bishops is of one colour."""
+    advanced = any(chess.square_rank(s) in ((5, 6) if side else (1, 2)) for s in board.pieces(chess.PAWN, side))
+    bishops = [bool(chess.BB_SQUARES[s] & chess.BB_LIGHT_SQUARES) for s in board.pieces(chess.BISHOP, not side)]
+    return advanced or (len(bishops) == 2 and bishops[0] == bishops[1])
 
 
 def ending(kind):
@@ -35,8 +43,9 @@ def ending(kind):
         board.push(chess.Move.null())
         quiet = board.is_valid() and not any(board.generate_legal_captures()) and any(board.legal_moves)
         promotes = any(m.promotion for m in board.legal_moves)
+        checked = any(board.gives_check(m) for m in board.legal_moves)
         board.pop()
-        if quiet and not promotes:
+        if quiet and not promotes and not checked and not far(board, not colour):
             board.clear_stack()
             return board
 

@@ -35,13 +35,16 @@ pub struct Found {
     pub factor: f32,
 }
 
+/// How much worse, in win less loss, a move is taken to be that a search did not try.
+const UNSEARCHED: f32 = 0.5;
+
 /// The weights with which the moves of an evaluation are drawn, in its order: they sum to one. `found` says what is known of each
 /// move, `None` for moves that are not allowed.
 pub fn weights(evaluation: &Evaluation, style: &Style, found: &dyn Fn(Move) -> Option<Found>) -> Vec<f32> {
     let known: Vec<Option<Found>> = evaluation.moves.iter().map(|e| found(e.m)).collect();
-    // What was not searched is taken to be a little worse than the worst that was.
+    // What was not searched is taken to be worse than the worst that was: the search had its reasons.
     let worst = known.iter().flatten().filter_map(|f| f.q).fold(f32::INFINITY, f32::min);
-    let unknown = if worst.is_finite() { worst - 0.1 } else { 0.0 };
+    let unknown = if worst.is_finite() { worst - UNSEARCHED } else { 0.0 };
     let logarithm = |p: f32, f: &Found| {
         p.max(1e-12).ln() / style.temperature.max(1e-3)
             + style.reliance * f.q.unwrap_or(unknown)
