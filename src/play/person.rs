@@ -17,7 +17,7 @@ use crate::search::{Limits, Line, MoveStats, Report, Score, Search, Task, Tree, 
 /// Pawns ahead from which the game is won and to be finished, at any rating: a rook.
 const AHEAD: f32 = 5.0;
 /// How a won game is searched and how much that is relied on, at least.
-const FINISH: (u64, f32) = (96, 24.0);
+const FINISH: (u64, f32) = (160, 60.0);
 /// Plies without capture or pawn move from which what makes progress is preferred more and more.
 const PATIENCE: u32 = 16;
 
