@@ -26,6 +26,12 @@ from collections import defaultdict
 TEN = math.log(10) / 400
 
 
+def style(name, cut):
+    network, temperature, nodes, reliance = name[2:].split(",")
+    return {"network": float(network), "temperature": float(temperature), "cut": cut, "nodes": int(nodes),
+            "reliance": float(reliance)}
+
+
 def engine(name, args):
     """The words of fastchess for a player."""
     kind, _, what = name.partition(":")
@@ -36,9 +42,7 @@ def engine(name, args):
     if kind == "g":
         return words + [f"option.UCI_Elo={what}"]
     if kind == "s":
-        network, temperature, nodes, reliance = what.split(",")
-        point = {"elo": 1500, "network": float(network), "temperature": float(temperature), "cut": args.cut,
-                 "nodes": int(nodes), "reliance": float(reliance)}
+        point = {"elo": 1500, **style(name, args.cut)}
         path = os.path.abspath(os.path.join(args.out, name.replace(":", "-").replace(",", "-") + ".json"))
         with open(path, "w") as file:
             json.dump({"points": [point, dict(point, elo=1501)]}, file)
@@ -140,12 +144,6 @@ def fit(args):
         error = (sum((v - mean) ** 2 for v in values) / max(1, len(values) - 1)) ** 0.5
         shown = "anchor" if p.startswith("sf:") else f"{1.96 * error:.0f}"
         print(f"| {p} | {count[p]} | {ratings[p]:.0f} | {shown} |")
-
-
-def style(name, cut):
-    network, temperature, nodes, reliance = name[2:].split(",")
-    return {"network": float(network), "temperature": float(temperature), "cut": cut, "nodes": int(nodes),
-            "reliance": float(reliance)}
 
 
 def dial(args):

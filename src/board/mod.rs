@@ -28,7 +28,7 @@ pub use features::{BOARDS, CODES, EMPTY, Features, GLOBALS, MARKS, MISSING, glob
 pub use fen::{FenError, parse_fen, write_fen};
 pub use game::{Game, IllegalMove, Repetitions, Terminal};
 pub use perft::{divide, perft};
-pub use pgn::{PgnError, PgnGame, PgnMove, games as pgn_games, parse_clock, parse_time_control};
+pub use pgn::{PgnError, PgnGame, PgnMove, comment_command, games as pgn_games, parse_clock, parse_time_control};
 pub use polyglot::{polyglot_key, polyglot_move};
 pub use time::{TIME_BINS, fair_share, time_bins, time_edge};
 pub use vocabulary::{MOVES, MoveIndex};

@@ -82,6 +82,12 @@ pub enum PgnError {
     },
 }
 
+/// The value of a command in a comment: `5` of `[%depth 5]` for `depth`.
+pub fn comment_command<'a>(comment: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = comment.split_once(&format!("[%{name} "))?;
+    rest.split(']').next().map(str::trim)
+}
+
 /// "0:05:00", "1:02.5" or "90" to seconds.
 pub fn parse_clock(text: &str) -> Option<f32> {
     let part = |part: &str| part.trim().parse::<f32>().ok().filter(|p| (0.0..1e6).contains(p));
@@ -204,7 +210,7 @@ impl Visitor for Collector {
 
     fn comment(&mut self, state: &mut State, comment: RawComment<'_>) -> ControlFlow<Self::Output> {
         let text = String::from_utf8_lossy(comment.as_bytes());
-        let clock = text.split_once("[%clk ").and_then(|(_, rest)| parse_clock(rest.split(']').next()?.trim()));
+        let clock = comment_command(&text, "clk").and_then(parse_clock);
         if let Some(last) = state.game.moves.last_mut() {
             last.clock = clock.or(last.clock);
         }

@@ -85,7 +85,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
     for assignment in &cli.options {
         let (name, value) =
             assignment.split_once('=').ok_or_else(|| format!("--option '{assignment}': NAME=VALUE is expected"))?;
-        options::set(&mut settings, name, Some(value))?;
+        if let options::Effect::Clamped(used) = options::set(&mut settings, name, Some(value))? {
+            let _ = writeln!(io::stderr(), "glance: {}", options::clamped(name, value, used));
+        }
     }
     let out = uci::output::Output::new(io::stdout());
     out.log_to(settings.log_file.as_deref()).map_err(|e| format!("option Log File: {e}"))?;

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
+use shakmaty::Position;
 
-use crate::board::{Game, PgnError, PgnGame, pgn_games};
+use crate::board::{Game, PgnError, PgnGame, PgnMove, pgn_games};
 use crate::evaluate::Evaluator;
 use crate::human::{Guess, Likelihood, STRONG, guess, likelihoods, ratings, signal};
 use crate::play::Engine;
@@ -110,7 +111,8 @@ impl GuessElo {
     }
 
     fn look(&self, evaluator: &dyn Evaluator, game: &PgnGame, errors: &mut Errors) -> String {
-        let [white, black] = likelihoods(evaluator, game, &|| {});
+        let [white, black] = likelihoods(evaluator, game);
+        let labels = labels(game);
         let sides: [&[Likelihood]; 2] = [&white, &black];
         let players = [0, 1].map(|i| {
             let (moves, others) = (sides[i], if self.alone { &[] } else { sides[1 - i] });
@@ -123,7 +125,8 @@ impl GuessElo {
             }
         }
         if self.json {
-            return json!({ "game": game.number, "players": players.each_ref().map(|p| json_of(p, game)) }).to_string();
+            return json!({ "game": game.number, "players": players.each_ref().map(|p| json_of(p, &labels)) })
+                .to_string();
         }
         let mut text = format!("game {}", game.number);
         for (p, colour) in players.iter().zip(["White", "Black"]) {
@@ -138,7 +141,7 @@ impl GuessElo {
                 let _ = write!(text, "; rated {rated:.0}");
             }
             if self.signals {
-                let found: Vec<String> = p.signals().map(|m| label(game, m)).collect();
+                let found: Vec<&str> = p.signals().map(|m| labels[m.ply].as_str()).collect();
                 let expected = p.moves.len() as f64 / 100.0;
                 let _ = write!(
                     text,
@@ -157,7 +160,7 @@ impl GuessElo {
                 for i in 0..p.moves.len() {
                     let seen = p.others.partition_point(|m| m.ply < p.moves[i].ply);
                     let Guess { mean, low, high, .. } = guess(&p.moves[..=i], &p.others[..seen]);
-                    let _ = write!(text, "\n    {:<14} {mean:.0} ({low:.0} to {high:.0})", label(game, &p.moves[i]));
+                    let _ = write!(text, "\n    {:<14} {mean:.0} ({low:.0} to {high:.0})", labels[p.moves[i].ply]);
                 }
             }
         }
@@ -168,21 +171,24 @@ impl GuessElo {
 const WARNING: &str = "These moves prove nothing: strong moves are found by people of every rating, by luck, by memory or by talent. \
                        They say where to look, not what happened.";
 
-/// "12. Nf3" or "12... Nf6".
-fn label(pgn: &PgnGame, at: &Likelihood) -> String {
-    use shakmaty::Position;
+/// Every move of a game as "12. Nf3" or "12... Nf6".
+fn labels(pgn: &PgnGame) -> Vec<String> {
     let mut game = Game::new(pgn.start.clone());
-    pgn.moves[..at.ply].iter().for_each(|m| game.play(m.m));
-    let dots = game.position().turn().fold_wb(".", "...");
-    format!("{}{dots} {}", game.position().fullmoves(), game.san(at.m))
+    let label = |played: &PgnMove| {
+        let dots = game.position().turn().fold_wb(".", "...");
+        let label = format!("{}{dots} {}", game.position().fullmoves(), game.san(played.m));
+        game.play(played.m);
+        label
+    };
+    pgn.moves.iter().map(label).collect()
 }
 
-fn json_of(p: &Player, pgn: &PgnGame) -> Value {
+fn json_of(p: &Player, labels: &[String]) -> Value {
     let Guess { posterior, mean, peak, low, high } = p.guess.clone();
     let moves: Vec<Value> = p
         .moves
         .iter()
-        .map(|m| json!({ "ply": m.ply, "move": label(pgn, m), "log": m.log, "strength": m.strength(p.rating()) }))
+        .map(|m| json!({ "ply": m.ply, "move": labels[m.ply], "log": m.log, "strength": m.strength(p.rating()) }))
         .collect();
     json!({
         "name": p.name, "rated": p.rated, "guess": mean, "peak": peak, "low": low, "high": high,

@@ -18,7 +18,7 @@ pub struct Style {
     pub network: f32,
     /// Exponent 1/T on its probabilities.
     pub temperature: f32,
-    /// Moves less probable than this, at temperature 1, are not played unless nothing else is left.
+    /// Moves less probable than this, at temperature 1, are not played unless nothing else is left, or a search is relied on.
     pub cut: f32,
     /// Positions searched besides; 0 without a search.
     pub nodes: u64,
@@ -27,7 +27,7 @@ pub struct Style {
 }
 
 /// What is known of a move besides its probability.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Found {
     /// Win less loss that a search expects after it, −1 to 1; beyond for proved mates.
     pub q: Option<f32>,

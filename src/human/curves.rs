@@ -2,9 +2,9 @@
 
 use shakmaty::{Move, Position};
 
-use super::conditions;
-use crate::board::{Conditions, Game, Pool};
-use crate::evaluate::{Evaluation, Evaluator, Query, Stop};
+use super::at_ratings;
+use crate::board::{Game, Pool};
+use crate::evaluate::Evaluator;
 
 /// A move with its probability at each of some ratings.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,14 +23,7 @@ pub fn curves(
     ratings: &[f32],
     (clock, increment): (Option<f32>, Option<f32>),
 ) -> Vec<MoveCurve> {
-    let turn = game.position().turn();
-    let asked: Vec<Conditions> = ratings
-        .iter()
-        .map(|&r| conditions(turn, (Some(r), Some(r)), (clock, clock, increment), Some(Pool::Lichess)))
-        .collect();
-    let queries: Vec<Query> = asked.iter().map(|conditions| Query { game, conditions }).collect();
-    // Nobody stops it.
-    let said: Vec<Evaluation> = evaluator.evaluate(&queries, &Stop::new(false, None)).unwrap_or_default();
+    let said = at_ratings(evaluator, game, ratings, (clock, clock, increment), Some(Pool::Lichess));
     let mut curves: Vec<MoveCurve> = game
         .position()
         .legal_moves()

@@ -2,16 +2,16 @@
 
 use shakmaty::{Color, Move, Position};
 
-use super::conditions;
-use crate::board::{Conditions, Game, PgnGame};
-use crate::evaluate::{Evaluator, Query, Stop};
+use super::at_ratings;
+use crate::board::{Game, PgnGame};
+use crate::evaluate::Evaluator;
 
 /// Number of ratings that are tried.
 pub const GRID: usize = 23;
 const LOWEST: f32 = 600.0;
 const STEP: f32 = 100.0;
 
-// Fitted on 600 players of online games after the network's training (Lichess, rapid, rated 635 to 2773), so that the mean is off
+// Fitted on 600 players of online games after the network's training (Lichess, rapid, rated 748 to 2606), so that the mean is off
 // by least and 80 % of the ratings lie in intervals of 80 %.
 /// What is thought of players before they have moved: a normal distribution of this mean and deviation…
 const PRIOR: (f64, f64) = (1500.0, 350.0);
@@ -63,26 +63,18 @@ impl Likelihood {
 
 /// The likelihoods of White's and of Black's moves: each player's rating is tried against an equal opponent's, whatever the
 /// file says of either, with clocks as they are in the file. Moves without a choice tell nothing and are left out.
-/// `told` hears of every ply.
-pub fn likelihoods(evaluator: &dyn Evaluator, pgn: &PgnGame, told: &dyn Fn()) -> [Vec<Likelihood>; 2] {
+pub fn likelihoods(evaluator: &dyn Evaluator, pgn: &PgnGame) -> [Vec<Likelihood>; 2] {
     let mut found = [Vec::new(), Vec::new()];
     let mut game = Game::new(pgn.start.clone());
     let base = pgn.time_control.map(|(base, _)| base).filter(|_| pgn.moves.iter().any(|m| m.clock.is_some()));
     let increment = pgn.time_control.map(|(_, increment)| increment);
     for (ply, played) in pgn.moves.iter().enumerate() {
-        told();
         let turn = game.position().turn();
         if game.position().legal_moves().len() > 1 {
             let clock = |back: usize| ply.checked_sub(back).map_or(base, |earlier| pgn.moves[earlier].clock);
             let (own, other) = (clock(2), clock(1));
             let (white, black) = turn.fold_wb((own, other), (other, own));
-            let asked: Vec<Conditions> = ratings()
-                .iter()
-                .map(|&r| conditions(turn, (Some(r), Some(r)), (white, black, increment), pgn.pool))
-                .collect();
-            let queries: Vec<Query> = asked.iter().map(|conditions| Query { game: &game, conditions }).collect();
-            // Nobody stops it.
-            let said = evaluator.evaluate(&queries, &Stop::new(false, None)).unwrap_or_default();
+            let said = at_ratings(evaluator, &game, &ratings(), (white, black, increment), pgn.pool);
             let mut log = [0.0; GRID];
             log.iter_mut().zip(&said).for_each(|(log, e)| *log = e.probability(played.m).max(1e-6).ln());
             found[usize::from(turn == Color::Black)].push(Likelihood { ply, m: played.m, log });
@@ -188,7 +180,7 @@ mod tests {
     fn both_players_are_looked_at() {
         let text = "[TimeControl \"60+0\"]\n\n1. e4 {[%clk 0:00:59]} e5 {[%clk 0:00:58]} 2. Nf3 {[%clk 0:00:57]} *";
         let pgn = pgn_games(text.as_bytes()).next().expect("a game").expect("legal");
-        let [white, black] = likelihoods(&Scripted::default(), &pgn, &|| {});
+        let [white, black] = likelihoods(&Scripted::default(), &pgn);
         assert_eq!((white.len(), black.len()), (2, 1));
         assert!(white[1].log.iter().all(|l| *l <= 0.0 && l.is_finite()));
         assert_eq!((white[1].ply, black[0].ply), (2, 1));

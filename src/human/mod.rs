@@ -14,9 +14,10 @@ pub use curves::{MoveCurve, curves};
 pub use dial::{Dial, DialError, Point};
 pub use guess::{GRID, Guess, Likelihood, STRONG, guess, likelihoods, ratings, signal};
 
-use shakmaty::Color;
+use shakmaty::{Color, Position};
 
-use crate::board::{Conditions, Pool, Seat};
+use crate::board::{Conditions, Game, Pool, Seat};
+use crate::evaluate::{Evaluation, Evaluator, Query, Stop};
 
 /// The conditions of a game between people: ratings of the player to move and of the other, White's and Black's clocks
 /// in seconds, the increment, and where it is played.
@@ -33,4 +34,19 @@ pub fn conditions(
         increment,
         pool,
     }
+}
+
+/// What is thought of a position at each of some ratings, of players against their equals.
+fn at_ratings(
+    evaluator: &dyn Evaluator,
+    game: &Game,
+    ratings: &[f32],
+    clocks: (Option<f32>, Option<f32>, Option<f32>),
+    pool: Option<Pool>,
+) -> Vec<Evaluation> {
+    let turn = game.position().turn();
+    let asked: Vec<Conditions> = ratings.iter().map(|&r| conditions(turn, (Some(r), Some(r)), clocks, pool)).collect();
+    let queries: Vec<Query> = asked.iter().map(|conditions| Query { game, conditions }).collect();
+    // Nobody stops it.
+    evaluator.evaluate(&queries, &Stop::new(false, None)).unwrap_or_default()
 }

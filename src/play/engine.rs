@@ -362,13 +362,8 @@ fn over(game: &Game) -> Report {
 /// Puts a line first that was drawn with probability proportional to exp(rank / unit).
 fn draw(lines: &mut [Line], unit: f32, rng: &mut impl Rng) {
     let best = lines.iter().map(|l| l.rank).fold(f32::NEG_INFINITY, f32::max);
-    let weight = |l: &Line| ((l.rank - best) / unit.max(1e-3)).exp();
-    let mut at = rng.random::<f32>() * lines.iter().map(weight).sum::<f32>();
-    let chosen = lines.iter().position(|l| {
-        at -= weight(l);
-        at <= 0.0
-    });
-    if let Some(chosen) = chosen {
+    let weights: Vec<f32> = lines.iter().map(|l| ((l.rank - best) / unit.max(1e-3)).exp()).collect();
+    if let Some(chosen) = human::draw(&weights, rng) {
         lines[..=chosen].rotate_right(1);
     }
 }

@@ -335,6 +335,11 @@ pub fn set(settings: &mut Settings, name: &str, value: Option<&str>) -> Result<E
     find(name).ok_or_else(|| OptionError::Unknown(shown()))?.set(settings, value)
 }
 
+/// What is said of a value that was outside its range.
+pub fn clamped(name: &str, value: &str, used: i64) -> String {
+    format!("option {name}: '{value}' is out of range: {used} is used")
+}
+
 /// The table as Markdown, for the README.
 pub fn markdown() -> String {
     let mut out = String::from("| option | default | allowed | what it does |\n|---|---|---|---|\n");

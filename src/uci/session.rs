@@ -147,10 +147,7 @@ impl Session {
             Ok(Effect::ClearHash) => self.give(Job::Clear),
             Ok(effect) => {
                 if let Effect::Clamped(used) = effect {
-                    self.out.info(format!(
-                        "option {name}: '{}' is out of range: {used} is used",
-                        value.unwrap_or_default()
-                    ));
+                    self.out.info(options::clamped(name, value.unwrap_or_default(), used));
                 }
                 if new.log_file != self.settings.log_file
                     && let Err(error) = self.out.log_to(new.log_file.as_deref())

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use glance::board::parse_clock;
+use glance::board::{comment_command, parse_clock};
 use pgn_reader::{RawComment, Reader, SanPlus, Skip, Visitor};
 use shakmaty::{Chess, Position};
 
@@ -82,10 +82,10 @@ impl Visitor for Parser {
 
     fn comment(&mut self, state: &mut State, comment: RawComment<'_>) -> ControlFlow<Self::Output> {
         let text = String::from_utf8_lossy(comment.as_bytes());
-        if let (Some(value), Some(last)) = (tag(&text, "[%eval "), state.moves.evals.last_mut()) {
+        if let (Some(value), Some(last)) = (comment_command(&text, "eval"), state.moves.evals.last_mut()) {
             *last = parse_eval(value).unwrap_or(NO_EVAL);
         }
-        if let (Some(value), Some(last)) = (tag(&text, "[%clk "), state.moves.clocks.last_mut()) {
+        if let (Some(value), Some(last)) = (comment_command(&text, "clk"), state.moves.clocks.last_mut()) {
             *last = whole_seconds(value).unwrap_or(NO_CLOCK);
         }
         ControlFlow::Continue(())
@@ -98,11 +98,6 @@ impl Visitor for Parser {
     fn end_game(&mut self, state: State) -> Self::Output {
         Ok(state.moves)
     }
-}
-
-fn tag<'a>(comment: &'a str, name: &str) -> Option<&'a str> {
-    let (_, rest) = comment.split_once(name)?;
-    rest.split(']').next().map(str::trim)
 }
 
 fn parse_eval(text: &str) -> Option<i16> {
