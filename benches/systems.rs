@@ -130,8 +130,10 @@ fn autoregressive() {
         let some_move = MoveIndex::from_uci("e2e4");
         let each = || {
             for _ in 0..own {
-                let input = network.pack(std::iter::once(&features), &device);
-                if let Moves::Played(move_) = network.forward(network.ask_played(input, some_move.into_iter())).moves {
+                let packed = network.layout().pack(std::iter::once(&features));
+                if let Moves::Played(move_) =
+                    network.forward(packed.ask_played(some_move.into_iter()).to_device(&device)).moves
+                {
                     let _ = move_.into_data();
                 }
             }

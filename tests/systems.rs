@@ -91,7 +91,7 @@ fn every_system_says_what_its_twin_says() {
             for (i, case) in batch.iter().enumerate() {
                 for (m, expected) in case.legal() {
                     let seen = MoveIndex::seen_by(m, features[i].turn);
-                    let found = moves[i * 1968 + network.named(seen, &features[i]).get()];
+                    let found = moves[i * 1968 + network.layout().named(seen, &features[i]).get()];
                     close(&format!("{name}, {}, {m:?}", case.fen), found, expected);
                 }
                 assert_eq!(width, case.value.len(), "{name}");
@@ -115,9 +115,10 @@ fn one_move_is_as_probable_as_among_all() {
         let features = case.features();
         let legal = case.legal();
         let inputs: Vec<&Features> = legal.iter().map(|_| &features).collect();
-        let input: Input<Flex> = network.pack(inputs.into_iter(), &Default::default());
         let named = legal.iter().map(|&(m, _)| MoveIndex::of(m));
-        let output = network.forward(network.ask_played(input, named));
+        let input: Input<Flex> =
+            network.layout().pack(inputs.into_iter()).ask_played(named).to_device(&Default::default());
+        let output = network.forward(input);
         let Moves::Played(found) = output.moves else { panic!("asked about one move each") };
         let found: Vec<f32> = found.into_data().iter().collect();
         for (found, (m, expected)) in found.iter().zip(legal) {

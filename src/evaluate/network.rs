@@ -90,7 +90,7 @@ impl<B: Kernels> NetworkEvaluator<B> {
         let policy: Vec<f32> = moves.into_data().iter::<f32>().collect();
         let value: Vec<f32> = output.value.map(|v| v.into_data().iter::<f32>().collect()).unwrap_or_default();
         let numbers = value.len() / batch.len().max(1);
-        let head = &self.config().value;
+        let (head, layout) = (&self.config().value, self.network.layout());
         batch
             .iter()
             .zip(&features)
@@ -99,7 +99,7 @@ impl<B: Kernels> NetworkEvaluator<B> {
             .map(|(i, ((query, features), policy))| {
                 let position = query.game.position();
                 let legal = position.legal_moves();
-                let named = |m| self.network.named(MoveIndex::seen_by(m, position.turn()), features).get();
+                let named = |m| layout.named(MoveIndex::seen_by(m, position.turn()), features).get();
                 let logits = legal.iter().map(|&m| policy[named(m)]);
                 Evaluation::from_logits(&legal, logits, wdl_of(head, &value[i * numbers..][..numbers]))
             })

@@ -9,6 +9,7 @@ use super::experts::{FeedForward, Mixture};
 use super::kernels::{Kernels, Shape, from, into, scale, split_heads};
 use super::linear::Linear;
 use super::norm::Norm;
+use super::precision::{cast, wide};
 use super::smolgen::{Generator, StaticBias};
 
 /// `x + attention(norm(x))`, then `x + ffn(norm(x))`.
@@ -185,7 +186,8 @@ impl<B: Kernels> Block<B> {
         for memory in &context {
             scores.push(by_head((q.clone() * memory.key.clone()).reshape([rows, heads, c]).sum_dim(2)));
         }
-        let p = softmax(Tensor::cat(scores, 3), 3);
+        let scores = Tensor::cat(scores, 3);
+        let p = cast(softmax(wide(scores.clone()), 3), scores.dtype());
         let tokens = self.shape().tokens;
         let of = |from: usize, to: usize| p.clone().slice([0..n, 0..heads, 0..count, from..to]);
         let mut attended = of(0, tokens).matmul(split_heads(board.value.clone(), self.shape()));

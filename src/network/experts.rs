@@ -8,6 +8,7 @@ use super::config::{self, Activation, Biases};
 use super::curve::Curve;
 use super::kernels::{Kernels, curved};
 use super::linear::Linear;
+use super::precision::{cast, wide};
 
 /// `activation(x·W + b)·V + c`, or `(silu(x·G) ∘ x·W)·V`.
 #[derive(Module, Debug)]
@@ -116,7 +117,7 @@ impl<B: Kernels> Mixture<B> {
     pub(super) fn forward(&self, x: Tensor<B, 2>) -> (Tensor<B, 2>, Tensor<B, 1>) {
         let [rows, d] = x.dims();
         let (device, experts) = (x.device(), self.experts.len());
-        let logits = self.router.forward(x.clone());
+        let logits = wide(self.router.forward(x.clone()));
         let probabilities = softmax(logits.clone(), 1);
         let chosen: Vec<i32> = probabilities.clone().argmax(1).into_data().iter::<i32>().collect();
         let capacity = if B::ad_enabled(&device) {
@@ -131,10 +132,10 @@ impl<B: Kernels> Mixture<B> {
                 parts.push(expert.forward(x.clone().select(0, indices(own.clone(), &device))));
             }
         }
-        parts.push(Tensor::zeros([1, d], &device));
+        parts.push(cast(Tensor::zeros([1, d], &device), x.dtype()));
         let y = Tensor::cat(parts, 0).select(0, indices(dispatch.back.clone(), &device));
         let column: Tensor<B, 2, Int> = indices(dispatch.chosen.clone(), &device).reshape([rows, 1]);
-        let y = y * probabilities.clone().gather(1, column);
+        let y = y * cast(probabilities.clone().gather(1, column), x.dtype());
         (y, self.losses(logits, probabilities, &dispatch.chosen))
     }
 

@@ -4,6 +4,8 @@ use burn::module::{Module, Param};
 use burn::tensor::backend::Backend;
 use burn::tensor::{Distribution, Tensor};
 
+use super::precision::cast;
+
 /// `x·W + b`, always on two dimensions: one matrix product, whatever the backend makes of batches.
 #[derive(Module, Debug)]
 pub(crate) struct Linear<B: Backend> {
@@ -23,7 +25,8 @@ impl<B: Backend> Linear<B> {
 
     /// `[rows, in] → [rows, out]`
     pub(crate) fn forward(&self, x: Tensor<B, 2>) -> Tensor<B, 2> {
-        let y = x.matmul(self.weight.val());
+        let weight = self.weight.val();
+        let y = cast(x, weight.dtype()).matmul(weight);
         match &self.bias {
             Some(bias) => y + bias.val().unsqueeze(),
             None => y,

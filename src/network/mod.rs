@@ -14,6 +14,7 @@ mod kernels;
 mod linear;
 mod model;
 mod norm;
+mod precision;
 mod smolgen;
 mod trunk;
 mod weights;
@@ -24,7 +25,7 @@ pub use config::{
 };
 pub use curve::Curve;
 pub use heads::Moves;
-pub use input::Input;
+pub use input::{Input, Layout, Packed};
 pub use kernels::{Kernels, Shape};
 pub use model::{Network, Output};
 pub use weights::{Precision, WeightsError, load, read_config, save};

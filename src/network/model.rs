@@ -1,15 +1,16 @@
 //! The whole network.
 
 use burn::module::Module;
-use burn::tensor::Tensor;
+use burn::tensor::{DType, Tensor};
 
-use super::config::{Activation, Config, TimeHead, ValueHead, View};
+use super::config::{Activation, Config, TimeHead, ValueHead};
 use super::embedding::Embedding;
-use super::heads::{Candidates, Moves, Policy, Question, Readout};
-use super::input::{Input, Pack};
+use super::heads::{Moves, Policy, Readout};
+use super::input::{Input, Layout};
 use super::kernels::Kernels;
+use super::precision::{Recast, cast, wide};
 use super::trunk::Trunk;
-use crate::board::{Features, MoveIndex, TIME_BINS};
+use crate::board::{Features, TIME_BINS};
 
 /// What the network says of a batch.
 #[derive(Clone, Debug)]
@@ -34,6 +35,9 @@ pub struct Network<B: Kernels> {
     time: Option<Readout<B>>,
     #[module(skip)]
     config: Config,
+    /// What it computes in.
+    #[module(skip)]
+    dtype: DType,
 }
 
 impl<B: Kernels> Network<B> {
@@ -52,6 +56,7 @@ impl<B: Kernels> Network<B> {
             value: value.exists().then(|| Readout::new(d, value.sizes(), value.outputs(), activation, device)),
             time: config.time.map(|time| time_head(d, time, device)),
             config: config.clone(),
+            dtype: DType::F32,
         }
     }
 
@@ -60,33 +65,14 @@ impl<B: Kernels> Network<B> {
         &self.config
     }
 
+    /// How it wants positions laid out.
+    pub fn layout(&self) -> Layout {
+        Layout::of(&self.config)
+    }
+
     /// Lays a batch out as this network wants it.
     pub fn pack<'a>(&self, batch: impl ExactSizeIterator<Item = &'a Features>, device: &B::Device) -> Input<B> {
-        let n = batch.len();
-        let mut pack = Pack::default();
-        let mut candidates = Vec::new();
-        for features in batch {
-            self.embedding.write(features, &mut pack);
-            if self.policy.asks_for_paths() {
-                candidates.push(Candidates::of(features));
-            }
-        }
-        let question = if self.policy.asks_for_paths() { Question::All(candidates) } else { Question::Nothing };
-        pack.into_input(n, question, device)
-    }
-
-    /// The same batch, asked about one move a position only, where that is less work: such heads then answer with
-    /// [`Moves::Played`]. The moves are as the network's view names them.
-    pub fn ask_played(&self, input: Input<B>, played: impl Iterator<Item = MoveIndex>) -> Input<B> {
-        if self.policy.asks_for_paths() { Input { question: Question::about(played), ..input } } else { input }
-    }
-
-    /// The name in this network's view of a move that the player to move sees as `seen`.
-    pub fn named(&self, seen: MoveIndex, features: &Features) -> MoveIndex {
-        match self.config.embedding.view() {
-            View::Own => seen,
-            View::White => features.turn.fold_wb(seen, seen.mirrored()),
-        }
+        self.layout().pack(batch).to_device(device)
     }
 
     /// The same network with a head for the time that a person takes, with random weights.
@@ -105,6 +91,12 @@ impl<B: Kernels> Network<B> {
         self
     }
 
+    /// A copy with weights of another type, which computes in that type: `BF16` for training on GPUs. What it says is in single
+    /// precision all the same; the gradients of its weights are of their type.
+    pub fn computing_in(self, dtype: DType) -> Network<B> {
+        Network { dtype, ..self.map(&mut Recast(dtype)) }
+    }
+
     /// Looks at a batch of positions: moves and how they stand.
     pub fn forward(&self, input: Input<B>) -> Output<B> {
         self.read(input, false)
@@ -117,13 +109,14 @@ impl<B: Kernels> Network<B> {
 
     fn read(&self, input: Input<B>, all: bool) -> Output<B> {
         let question = input.question.clone();
+        let input = Input { values: cast(input.values, self.dtype), ..input };
         let trunked = self.trunk.forward(self.embedding.forward(input));
         let squares = self.config.embedding.squares().map(|first| trunked.squares(first));
         let moves = self.policy.forward(&trunked, squares.as_ref(), (&self.embedding, &self.trunk), &question);
         let of_time = self.time.as_ref().filter(|_| all).zip(squares.clone());
-        let time = of_time.map(|(head, squares)| head.forward(squares));
-        let value = self.value.as_ref().zip(squares).map(|(head, squares)| head.forward(squares));
-        Output { moves, value, time, auxiliary: trunked.auxiliary }
+        let time = of_time.map(|(head, squares)| wide(head.forward(squares)));
+        let value = self.value.as_ref().zip(squares).map(|(head, squares)| wide(head.forward(squares)));
+        Output { moves, value, time, auxiliary: trunked.auxiliary.map(wide) }
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use burn::module::Module;
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::optim::GradientsParams;
+use burn::tensor::Tensor;
 use glance::board::{Conditions, Game};
 use glance::evaluate::{Stop, Wdl};
 use glance::network::{Network, Precision, save};
@@ -11,8 +13,8 @@ use glance::search::Limits;
 use glance_trainer::data::sample::{Sample, sample};
 use glance_trainer::train::batch::Aims;
 use glance_trainer::train::optimizer::Optimizer;
-use glance_trainer::train::recipe::Recipe;
-use glance_trainer::train::step::{Read, Split, gradients};
+use glance_trainer::train::recipe::{Compute, Recipe};
+use glance_trainer::train::step::{Means, Read, Split, Work, gradients};
 
 type Flex = burn_flex::Flex;
 
@@ -133,9 +135,11 @@ fn every_system_learns() {
             policy: t.policy_loss,
             smoothing: t.smoothing,
         };
+        let means = Means { devices: &[device], precision: Compute::F32 };
         let mut losses = Vec::new();
         for step in 1..=60 {
-            let (grads, loss) = gradients(&network, &samples, Split { workers: 2, micro: 4 }, &aims, &[device]);
+            let work = Work::of(&samples, Split { workers: 2, micro: 4 }, &network.layout(), &recipe.network.value);
+            let (grads, loss) = gradients(&network, work, &aims, &means);
             losses.push(loss.read(1.0));
             network = optimizer.step(5e-4 * (f64::from(step) / 30.0).min(1.0), network, grads);
         }
@@ -144,6 +148,45 @@ fn every_system_learns() {
         assert!(policy_after < 0.8 * policy, "{name}: policy {policy} became {policy_after}");
         assert!(value_after < 0.9 * value || value == 0.0, "{name}: value {value} became {value_after}");
         assert_eq!(value == 0.0, !recipe.network.value.exists(), "{name}");
+    }
+}
+
+/// The gradients of a network as one list.
+struct Flat<'a>(&'a GradientsParams, Vec<f64>);
+
+impl ModuleVisitor<burn::backend::Autodiff<Flex>> for Flat<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<burn::backend::Autodiff<Flex>, D>>) {
+        if let Some(grad) = self.0.get::<Flex, D>(param.id) {
+            self.1.extend(grad.into_data().iter::<f64>());
+        }
+    }
+}
+
+/// In bfloat16 every system says nearly the same, and learns in nearly the same direction; its weights stay in single precision.
+#[test]
+fn every_system_computes_in_bfloat16() {
+    type B = burn::backend::Autodiff<Flex>;
+    let device = Default::default();
+    let samples = &samples()[..8];
+    for (name, recipe) in recipes(&folder().join("tiny")) {
+        <Flex as burn::tensor::backend::Backend>::seed(&device, 1);
+        let network = Network::<B>::new(&recipe.network, &device);
+        let t = &recipe.training;
+        let aims = Aims { value_weight: 1.0, time_weight: 1.0, policy: t.policy_loss, smoothing: t.smoothing };
+        let [(loss, one), (loss_16, other)] = [Compute::F32, Compute::Bf16].map(|precision| {
+            let work = Work::of(samples, Split { workers: 1, micro: 8 }, &network.layout(), &recipe.network.value);
+            let (grads, loss) = gradients(&network, work, &aims, &Means { devices: &[device], precision });
+            let mut flat = Flat(&grads, Vec::new());
+            network.visit(&mut flat);
+            (loss.read(1.0), flat.1)
+        });
+        let near = |a: f64, b: f64| (a - b).abs() < 0.02 * a.abs().max(0.1);
+        assert!(near(loss.policy, loss_16.policy), "{name}: {loss:?}, {loss_16:?}");
+        assert!(near(loss.value, loss_16.value), "{name}: {loss:?}, {loss_16:?}");
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+        let cosine = dot(&one, &other) / (dot(&one, &one) * dot(&other, &other)).sqrt();
+        assert_eq!(one.len(), other.len(), "{name}");
+        assert!(cosine > 0.95, "{name}: {cosine}");
     }
 }
 

@@ -21,7 +21,7 @@ use glance_trainer::train::checkpoint::State;
 use glance_trainer::train::export::export;
 use glance_trainer::train::log::{self, Metrics};
 use glance_trainer::train::optimizer::{Betas, OptimizerConfig};
-use glance_trainer::train::recipe::{Budget, Data, Part, PolicyLoss, Recipe, Training};
+use glance_trainer::train::recipe::{Budget, Compute, Data, Part, PolicyLoss, Recipe, Training};
 use glance_trainer::train::run::{Options, TrainError, train};
 use glance_trainer::train::schedule::Schedule;
 use glance_trainer::train::step::Split;
@@ -55,6 +55,7 @@ fn recipe(steps: u64) -> Recipe {
             ema: 0.9,
             value_weight: 1.0,
             time_weight: 0.25,
+            precision: Compute::F32,
             part: Part::All,
             policy_loss: PolicyLoss::default(),
             smoothing: 0.0,

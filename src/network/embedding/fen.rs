@@ -14,19 +14,19 @@ use crate::board::Features;
 /// `[PAD]`, `[CLS]`, `[SEP]`; `.` and the men `PNBRQKpnbrqk`; `w`, `b`; castling `K Q k q -`; en passant `-`; files a to h, ranks
 /// 1 to 8; digits 0 to 9: 3 + 13 + 2 + 5 + 1 + 16 + 10 = 50, and one spare that is `[MASK]`.
 mod token {
-    pub(super) const PAD: i32 = 0;
-    pub(super) const CLS: i32 = 1;
-    pub(super) const SEP: i32 = 2;
-    pub(super) const EMPTY: i32 = 3;
-    pub(super) const MEN: i32 = 4;
-    pub(super) const WHITE: i32 = 16;
-    pub(super) const BLACK: i32 = 17;
-    pub(super) const CASTLING: i32 = 18;
-    pub(super) const NO_CASTLING: i32 = 22;
-    pub(super) const NO_EN_PASSANT: i32 = 23;
-    pub(super) const FILES: i32 = 24;
-    pub(super) const RANKS: i32 = 32;
-    pub(super) const DIGITS: i32 = 40;
+    pub(super) const PAD: u8 = 0;
+    pub(super) const CLS: u8 = 1;
+    pub(super) const SEP: u8 = 2;
+    pub(super) const EMPTY: u8 = 3;
+    pub(super) const MEN: u8 = 4;
+    pub(super) const WHITE: u8 = 16;
+    pub(super) const BLACK: u8 = 17;
+    pub(super) const CASTLING: u8 = 18;
+    pub(super) const NO_CASTLING: u8 = 22;
+    pub(super) const NO_EN_PASSANT: u8 = 23;
+    pub(super) const FILES: u8 = 24;
+    pub(super) const RANKS: u8 = 32;
+    pub(super) const DIGITS: u8 = 40;
 }
 
 /// A vector of the token plus one of its place.
@@ -48,7 +48,7 @@ pub(super) fn write(features: &Features, to: &mut Pack) {
     to.codes.resize(board + 64, token::EMPTY);
     for (square, color, role) in features.men() {
         // a8 first: the ranks are turned over.
-        to.codes[board + (square ^ 56)] = token::MEN + role as i32 + color.fold_wb(0, 6);
+        to.codes[board + (square ^ 56)] = token::MEN + role as u8 + color.fold_wb(0, 6);
     }
     to.codes.push(token::SEP);
     to.codes.push(if black { token::BLACK } else { token::WHITE });
@@ -58,7 +58,7 @@ pub(super) fn write(features: &Features, to: &mut Pack) {
     );
     match features.en_passant_by_colour() {
         Some(square) => {
-            let square = square as i32;
+            let square = square as u8;
             to.codes.extend([token::FILES + square % 8, token::RANKS + square / 8]);
         }
         None => to.codes.extend([token::NO_EN_PASSANT, token::PAD]),
@@ -66,7 +66,7 @@ pub(super) fn write(features: &Features, to: &mut Pack) {
     let mut digits = |number: u32, count: u32| {
         let most = 10_u32.pow(count) - 1;
         for place in (0..count).rev() {
-            to.codes.push(token::DIGITS + (number.min(most) / 10_u32.pow(place) % 10) as i32);
+            to.codes.push(token::DIGITS + (number.min(most) / 10_u32.pow(place) % 10) as u8);
         }
     };
     digits(features.halfmoves, 3);
@@ -99,7 +99,7 @@ mod tests {
         write(&Features::of(&Game::from_fen(fen).expect(fen), &Conditions::default()), &mut pack);
         assert_eq!(pack.codes.len(), FEN_TOKENS);
         let names: Vec<char> = "_^|.PNBRQKpnbrqkwbKQkq--abcdefgh123456780123456789".chars().collect();
-        pack.codes.iter().map(|&c| names[c as usize]).collect()
+        pack.codes.iter().map(|&c| names[usize::from(c)]).collect()
     }
 
     #[test]

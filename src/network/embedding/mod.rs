@@ -16,6 +16,18 @@ use crate::board::Features;
 
 pub(super) use set::Set;
 
+/// Lays out a position for the embedding that a config names.
+pub(super) fn write(config: &config::Embedding, features: &Features, to: &mut Pack) {
+    match *config {
+        config::Embedding::Squares { boards } => squares::write(boards, features, to),
+        config::Embedding::Pieces { view, .. } => pieces::write(view, features, to),
+        config::Embedding::Fen => fen::write(features, to),
+        config::Embedding::Set => set::write(features, to),
+        config::Embedding::Bits => bits::write_bits(features, to),
+        config::Embedding::Planes => bits::write_planes(features, to),
+    }
+}
+
 /// A batch as rows.
 pub(super) struct Embedded<B: Backend> {
     /// `[batch × tokens, width]`
@@ -49,18 +61,6 @@ impl<B: Backend> Embedding<B> {
             config::Embedding::Set => Embedding::Set(Set::new(d, device)),
             config::Embedding::Bits => Embedding::Bits(bits::Bits::new(d, device)),
             config::Embedding::Planes => Embedding::Planes(bits::Planes),
-        }
-    }
-
-    /// Lays out a position.
-    pub(super) fn write(&self, features: &Features, to: &mut Pack) {
-        match self {
-            Embedding::Squares(e) => e.write(features, to),
-            Embedding::Pieces(e) => e.write(features, to),
-            Embedding::Fen(_) => fen::write(features, to),
-            Embedding::Set(_) => set::write(features, to),
-            Embedding::Bits(_) => bits::write_bits(features, to),
-            Embedding::Planes(_) => bits::write_planes(features, to),
         }
     }
 

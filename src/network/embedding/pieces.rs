@@ -11,6 +11,34 @@ use super::super::linear::normal;
 use super::Embedded;
 use crate::board::Features;
 
+/// Codes: 64 squares. Values: who is to move, then castling rights (K, Q, k, q), whether there is an en passant square,
+/// and its file.
+pub(super) fn write(view: View, features: &Features, to: &mut Pack) {
+    let black = features.turn.is_black();
+    let white_view = view == View::White && black;
+    if white_view {
+        for square in 0..64_usize {
+            // Own men are Black's: seven to twelve in White's view.
+            to.codes.push(match features.codes[0][square ^ 56] {
+                code @ 1..=6 => code + 6,
+                code @ 7..=12 => code - 6,
+                code => code,
+            });
+        }
+    } else {
+        to.codes.extend(features.codes[0]);
+    }
+    to.values.push(f32::from(u8::from(black)));
+    let castling = if white_view { features.castling_by_colour() } else { features.castling() };
+    to.values.extend(castling.map(|right| f32::from(u8::from(right))));
+    let mut en_passant = [0.0; 9];
+    if let Some(square) = features.en_passant() {
+        en_passant[0] = 1.0;
+        en_passant[1 + square % 8] = 1.0;
+    }
+    to.values.extend(en_passant);
+}
+
 /// `[CLS]` if asked for, 64 squares from a1, and thirteen tokens that are a bit each if asked for.
 #[derive(Module, Debug)]
 pub(in crate::network) struct Pieces<B: Backend> {
@@ -23,8 +51,6 @@ pub(in crate::network) struct Pieces<B: Backend> {
     /// Added to every square when Black is to move, where the board is always White's: `[1, d]`.
     turn: Option<Param<Tensor<B, 2>>>,
     flags: bool,
-    #[module(skip)]
-    view: View,
 }
 
 impl<B: Backend> Pieces<B> {
@@ -35,36 +61,7 @@ impl<B: Backend> Pieces<B> {
             cls: cls.then(|| normal([1, d], 1.0, device)),
             turn: (view == View::White).then(|| normal([1, d], 0.5, device)),
             flags,
-            view,
         }
-    }
-
-    /// Codes: 64 squares. Values: who is to move, then castling rights (K, Q, k, q), whether there is an en passant square,
-    /// and its file.
-    pub(super) fn write(&self, features: &Features, to: &mut Pack) {
-        let black = features.turn.is_black();
-        let white_view = self.view == View::White && black;
-        if white_view {
-            for square in 0..64_usize {
-                // Own men are Black's: seven to twelve in White's view.
-                to.codes.push(match features.codes[0][square ^ 56] {
-                    code @ 1..=6 => i32::from(code) + 6,
-                    code @ 7..=12 => i32::from(code) - 6,
-                    code => i32::from(code),
-                });
-            }
-        } else {
-            to.codes.extend(features.codes[0].map(i32::from));
-        }
-        to.values.push(f32::from(u8::from(black)));
-        let castling = if white_view { features.castling_by_colour() } else { features.castling() };
-        to.values.extend(castling.map(|right| f32::from(u8::from(right))));
-        let mut en_passant = [0.0; 9];
-        if let Some(square) = features.en_passant() {
-            en_passant[0] = 1.0;
-            en_passant[1 + square % 8] = 1.0;
-        }
-        to.values.extend(en_passant);
     }
 
     pub(super) fn forward(&self, input: Input<B>) -> Embedded<B> {

@@ -8,6 +8,7 @@ use burn::tensor::{Int, Tensor};
 use super::super::config::{CLOCK_BRACKETS, CONDITIONS, INCREMENT_BRACKETS, MEN, META, RATING_BRACKETS};
 use super::super::input::{Input, Pack};
 use super::super::linear::{Linear, normal};
+use super::super::precision::cast;
 use super::Embedded;
 use crate::board::{Features, blend};
 
@@ -57,7 +58,7 @@ pub(super) fn write(features: &Features, to: &mut Pack) {
     let black = features.turn.is_black();
     let mut men = 0;
     for (square, color, role) in features.men().take(MEN) {
-        to.codes.extend([color.fold_wb(0, 1), role as i32, square as i32 % 8, square as i32 / 8]);
+        to.codes.extend([color.fold_wb(0, 1), role as u8, (square % 8) as u8, (square / 8) as u8]);
         men += 1;
     }
     to.codes.extend(std::iter::repeat_n(0, (MEN - men) * 4));
@@ -143,7 +144,8 @@ impl<B: Backend> Set<B> {
         let tokens = CONDITIONS + MEN;
         let rows = Tensor::cat(parts, 1).reshape([n * tokens, d]);
         let missing = exists.neg().add_scalar(1.0).mul_scalar(NEVER);
-        let mask = Tensor::cat(vec![Tensor::zeros([n, CONDITIONS], &missing.device()), missing], 1);
+        let known = cast(Tensor::zeros([n, CONDITIONS], &missing.device()), missing.dtype());
+        let mask = Tensor::cat(vec![known, missing], 1);
         Embedded { rows, tokens, mask: Some(mask) }
     }
 }

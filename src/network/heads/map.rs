@@ -6,6 +6,7 @@ use burn::tensor::{Int, Tensor, TensorData};
 use super::super::curve::Curve;
 use super::super::kernels::{Kernels, curved};
 use super::super::linear::Linear;
+use super::super::precision::wide;
 use super::geometry;
 use crate::board::{MOVES, MoveIndex};
 
@@ -30,7 +31,7 @@ impl<B: Kernels> Map<B> {
         let [rows, _] = map.dims();
         let device = map.device();
         let table = Tensor::<B, 1, Int>::from_data(TensorData::from(*geometry::MAP), &device);
-        let moves = map.reshape([rows / 64, 64 * 64]).select(1, table);
+        let moves = wide(map.reshape([rows / 64, 64 * 64]).select(1, table));
         let less: Vec<f32> = (0..MOVES)
             .filter_map(MoveIndex::new)
             .map(|m| if geometry::is_underpromotion(m) { UNDERPROMOTION } else { 0.0 })

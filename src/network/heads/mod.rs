@@ -13,6 +13,7 @@ use super::config::{self, Config, PolicyHead, Reads};
 use super::embedding::Embedding;
 use super::kernels::Kernels;
 use super::linear::Linear;
+use super::precision::wide;
 use super::trunk::{Trunk, Trunked};
 use crate::board::MOVES;
 
@@ -57,11 +58,6 @@ impl<B: Kernels> Policy<B> {
         }
     }
 
-    /// What this head is asked about positions when nobody says more.
-    pub(super) fn asks_for_paths(&self) -> bool {
-        matches!(self, Policy::Path(_))
-    }
-
     /// Reads a trunk out. `squares` are the rows of the 64 squares, where there are such.
     pub(super) fn forward(
         &self,
@@ -73,13 +69,13 @@ impl<B: Kernels> Policy<B> {
         // A config that was checked gives each head what it reads.
         let squares = || squares.cloned().unwrap_or_else(|| trunked.rows.clone());
         match self {
-            Policy::FromTo(head) => Moves::Logits(head.forward(squares())),
-            Policy::Squares(head) => Moves::Logits(head.forward(squares())),
-            Policy::Map(head) => Moves::Logits(head.forward(squares())),
+            Policy::FromTo(head) => Moves::Logits(wide(head.forward(squares()))),
+            Policy::Squares(head) => Moves::Logits(wide(head.forward(squares()))),
+            Policy::Map(head) => Moves::Logits(wide(head.forward(squares()))),
             Policy::Cls(linear) => {
                 let [n, tokens, d] = trunked.dims();
                 let cls = trunked.rows.clone().reshape([n, tokens * d]).slice([0..n, 0..d]);
-                Moves::Logits(linear.forward(cls))
+                Moves::Logits(wide(linear.forward(cls)))
             }
             Policy::Path(head) => match (embedding.set(), trunk) {
                 (Some(set), Trunk::Encoder(encoder)) => head.forward(trunked, set, encoder, question),

@@ -13,6 +13,7 @@ use super::super::block::Memory;
 use super::super::embedding::Set;
 use super::super::kernels::Kernels;
 use super::super::linear::{Linear, normal};
+use super::super::precision::wide;
 use super::super::trunk::{Encoder, Trunked};
 use super::Moves;
 use crate::board::{Features, MOVES, MoveIndex};
@@ -186,7 +187,7 @@ impl<B: Kernels> Path<B> {
         let to = ints::<B>(moves.iter().map(|m| m.1), &device);
         let (state, begun) = self.begin(passes);
         let picked = |logits: Tensor<B, 2>, choice: Tensor<B, 1, Int>| {
-            log_softmax(logits, 1).gather(1, choice.reshape([n, 1])).reshape([n])
+            log_softmax(wide(logits), 1).gather(1, choice.reshape([n, 1])).reshape([n])
         };
         let mut sum = picked(self.squares.forward(state), from.clone());
         let (state, left) = self.square(passes, 0, from, &[&begun], 1);
@@ -213,12 +214,12 @@ impl<B: Kernels> Path<B> {
             (0..most_from).map(move |j| from.get(j).copied().unwrap_or(0))
         };
         let (state, begun) = self.begin(passes);
-        let log_from = log_softmax(self.squares.forward(state), 1);
+        let log_from = log_softmax(wide(self.squares.forward(state)), 1);
         let from = ints::<B>((0..n).flat_map(padded), &device);
         let log_from = log_from.gather(1, from.clone().reshape([n, most_from]));
         let owners = ints::<B>((0..n).flat_map(|i| std::iter::repeat_n(i, most_from)), &device);
         let (state, left) = self.square(passes, 0, from, &[&rows_of(&begun, &owners)], most_from);
-        let log_to = log_softmax(self.squares.forward(state), 1).reshape([n, most_from, 64]);
+        let log_to = log_softmax(wide(self.squares.forward(state)), 1).reshape([n, most_from, 64]);
         let paths = (log_to + log_from.reshape([n, most_from, 1])).reshape([n, most_from * 64]);
         let mut columns = vec![paths.clone()];
         if most_promotions > 0 {
@@ -233,7 +234,7 @@ impl<B: Kernels> Path<B> {
             let to = ints::<B>((0..n).flat_map(|i| promotion(i).map(|(_, to)| to)), &device);
             let before = [rows_of(&begun, &owners), rows_of(&left, &parents)];
             let (state, _) = self.square(passes, 1, to, &[&before[0], &before[1]], most_promotions);
-            let pieces = log_softmax(self.promotion.forward(state), 1);
+            let pieces = log_softmax(wide(self.promotion.forward(state)), 1);
             let path = ints::<B>((0..n).flat_map(|i| promotion(i).map(|(from, to)| from * 64 + to)), &device);
             let path = paths.gather(1, path.reshape([n, most_promotions])).reshape([rows, 1]);
             columns.push((pieces + path).reshape([n, most_promotions * 4]));

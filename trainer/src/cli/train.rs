@@ -11,7 +11,7 @@ use crate::backend::{BackendName, check_cuda};
 use crate::data::mixture::Mixture;
 use crate::measure::validation::ValidationSet;
 use crate::train::checkpoint::{self, State};
-use crate::train::recipe::{Budget, Recipe};
+use crate::train::recipe::{Budget, Compute, Recipe};
 use crate::train::run::{Options, train};
 use crate::train::step::Split;
 
@@ -44,6 +44,9 @@ pub(super) struct Train {
     /// GPUs to train on, by their numbers: every batch is split over them
     #[arg(long, value_delimiter = ',', value_name = "N,…", default_value = "0")]
     devices: Vec<usize>,
+    /// What the passes through the network compute in, instead of the recipe's
+    #[arg(long)]
+    precision: Option<Compute>,
     /// Threads that train (CPU)
     #[arg(long)]
     workers: Option<usize>,
@@ -73,6 +76,9 @@ impl Train {
         }
         if let Some(steps) = args.steps {
             recipe.training.budget = Budget::Steps(steps);
+        }
+        if let Some(precision) = args.precision {
+            recipe.training.precision = precision;
         }
         recipe.check()?;
         if args.backend == BackendName::Cuda {

@@ -86,7 +86,8 @@ fn look_at<B: Kernels>(
     let max = if normalised { 0.0 } else { logits.iter().copied().fold(f32::NEG_INFINITY, f32::max) };
     let exp = |logit: f32| f64::from(logit - max).exp();
     let all: f64 = if normalised { 1.0 } else { logits.iter().map(|&l| exp(l)).sum() };
-    let named = |&m: &u16| MoveIndex::new(m.into()).map_or(0, |m| network.named(m, &sample.features).get());
+    let layout = network.layout();
+    let named = |&m: &u16| MoveIndex::new(m.into()).map_or(0, |m| layout.named(m, &sample.features).get());
     let of_legal: Vec<f64> = sample.legal.iter().map(|m| exp(logits[named(m)]).max(1e-300)).collect();
     let legal: f64 = of_legal.iter().sum();
     let own = of_legal[sample.target];

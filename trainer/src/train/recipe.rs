@@ -54,6 +54,17 @@ pub enum Part {
     Time,
 }
 
+/// What the passes through the network compute in. Weights, their average and the optimiser are in single precision always.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Compute {
+    /// Single precision.
+    #[default]
+    F32,
+    /// bfloat16: for GPUs.
+    Bf16,
+}
+
 /// The optimiser and its schedule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -83,6 +94,9 @@ pub struct Training {
     /// Weight of the loss of the time taken against the policy's.
     #[serde(default = "one_quarter")]
     pub time_weight: f64,
+    /// What the passes compute in.
+    #[serde(default)]
+    pub precision: Compute,
     /// What is trained.
     #[serde(default)]
     pub part: Part,

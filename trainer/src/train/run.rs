@@ -9,7 +9,7 @@ use std::time::Instant;
 use burn::module::AutodiffModule;
 use burn::tensor::ElementConversion;
 use burn::tensor::backend::AutodiffBackend;
-use glance::network::{Kernels, Network, load};
+use glance::network::{Kernels, Layout, Network, load};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::batch::Aims;
@@ -18,10 +18,11 @@ use super::checkpoint::{self, State};
 use super::log::{Log, Metrics, Validation};
 use super::optimizer::Optimizer;
 use super::recipe::{Budget, Part, Recipe};
-use super::step::{Split, StepLoss, gradients};
+use super::step::{Means, Split, StepLoss, Work, gradients};
 use super::{clip, ema};
 use crate::data::loader::Loader;
 use crate::data::mixture::Mixture;
+use crate::data::sample::Sample;
 use crate::measure::figures::Figures;
 use crate::measure::validation::{ValidationSet, look};
 
@@ -124,6 +125,11 @@ where
         policy: t.policy_loss,
         smoothing: t.smoothing,
     };
+    let means = Means { devices, precision: t.precision };
+    let cut = {
+        let (split, layout, head) = (options.split, Layout::of(&recipe.network), recipe.network.value.clone());
+        move |samples: &[Sample]| Work::of(samples, split, &layout, &head)
+    };
     let mut state = State { step: 0, seconds: 0.0, recipe: recipe.clone() };
     let mut network = initial::<B>(recipe, options.init.as_deref(), device)?;
     let mut average = network.valid();
@@ -143,13 +149,13 @@ where
     if state.step == 0 {
         // What would fail hours later is to fail now: a step's arithmetic, and the writing of a checkpoint.
         let few = mixture.set(t.seed, t.batch.min(64));
-        let (_, loss) = gradients(&network, &few, options.split, &aims, devices);
+        let (_, loss) = gradients(&network, cut(&few), &aims, &means);
         if !loss.read(1.0).is_finite() {
             return Err(TrainError::NotANumber { from: 0, to: 0, seed: t.seed });
         }
         checkpoint::save::<B>(&options.run, &network, &average, &optimizer, &state)?;
     }
-    let mut loader = Loader::new(mixture.clone(), t.seed, t.batch, state.step, options.loaders);
+    let mut loader = Loader::new(mixture.clone(), (t.seed, t.batch), state.step, options.loaders, cut);
     let bar = progress_bar(options.plain);
     let log = Log::open(&options.run, state.step)?;
     let mut since = StepLoss::<B::InnerBackend>::zero(device);
@@ -162,9 +168,9 @@ where
         Budget::Minutes(m) => state.seconds / (m * 60.0),
     };
     while progress(&state) < 1.0 && !options.interrupted.load(Ordering::Relaxed) {
-        let Some(samples) = loader.next_batch() else { break };
+        let Some(work) = loader.next_batch() else { break };
         let rate = t.schedule.rate(t.learning_rate, t.warmup, progress(&state));
-        let (mut grads, loss) = gradients(&network, &samples, options.split, &aims, devices);
+        let (mut grads, loss) = gradients(&network, work, &aims, &means);
         let length = clip::clip(&network, &mut grads, t.clip);
         network = optimizer.step(rate, network, grads);
         average = ema::update(average, &network.valid(), t.ema, state.step);

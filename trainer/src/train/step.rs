@@ -1,14 +1,14 @@
 //! Loss and gradients of one batch, split over threads where the device is a CPU.
 
-use burn::module::Module;
+use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::activation::{log_softmax, tanh};
 use burn::tensor::backend::AutodiffBackend;
-use burn::tensor::{ElementConversion, Tensor};
-use glance::network::{Kernels, Moves, Network, Output, ValueHead};
+use burn::tensor::{DType, ElementConversion, FloatDType, Tensor};
+use glance::network::{Kernels, Layout, Moves, Network, Output, ValueHead};
 
-use super::batch::{Aims, Batch, value_target};
-use super::recipe::PolicyLoss;
+use super::batch::{Aims, Batch, Parcel, value_target};
+use super::recipe::{Compute, PolicyLoss};
 use crate::data::sample::Sample;
 
 /// Losses, summed over positions: `[1]` each.
@@ -117,32 +117,86 @@ pub struct Split {
     pub micro: usize,
 }
 
+/// A batch, packed and cut up for those who work on it.
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// For each worker, what goes through the network at once, one after another.
+    parts: Vec<Vec<Parcel>>,
+    /// Positions.
+    positions: f64,
+    /// Of these, with a move worth learning; one at least.
+    moves: f64,
+    /// With an outcome that the value head learns; one at least.
+    outcomes: f64,
+    /// With a time taken; one at least.
+    timed: f64,
+}
+
+impl Work {
+    /// Packs a batch.
+    pub fn of(samples: &[Sample], split: Split, layout: &Layout, head: &ValueHead) -> Work {
+        let count = |is: &dyn Fn(&Sample) -> bool| samples.iter().filter(|s| is(s)).count().max(1) as f64;
+        let share = samples.len().div_ceil(split.workers.max(1)).max(1);
+        let part = |samples: &[Sample]| {
+            samples.chunks(split.micro.max(1)).map(|micro| Parcel::of(micro, layout, head)).collect()
+        };
+        Work {
+            parts: samples.chunks(share).map(part).collect(),
+            positions: samples.len() as f64,
+            moves: count(&|s| s.policy),
+            outcomes: count(&|s| value_target(head, s).is_some()),
+            timed: count(&|s| s.taken.is_some()),
+        }
+    }
+}
+
+/// What gradients are computed with.
+#[derive(Clone, Debug)]
+pub struct Means<'a, D> {
+    /// The devices; the weights are kept on the first.
+    pub devices: &'a [D],
+    /// What the passes compute in.
+    pub precision: Compute,
+}
+
+/// Brings gradients to single precision.
+struct Widen<'a>(&'a mut GradientsParams);
+
+impl<B: AutodiffBackend> ModuleVisitor<B> for Widen<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<B, D>>) {
+        if let Some(grad) = self.0.remove::<B::InnerBackend, D>(param.id) {
+            self.0.register::<B::InnerBackend, D>(param.id, grad.cast(FloatDType::F32));
+        }
+    }
+}
+
 /// Gradients of the mean loss over a batch, on the network's device, which is the first. Each worker computes on one of the
 /// devices: a copy of the weights goes there, the gradient of its part comes back.
 pub fn gradients<B>(
     network: &Network<B>,
-    samples: &[Sample],
-    split: Split,
+    work: Work,
     aims: &Aims,
-    devices: &[B::Device],
+    means: &Means<B::Device>,
 ) -> (GradientsParams, StepLoss<B::InnerBackend>)
 where
     B: AutodiffBackend + Kernels,
     B::InnerBackend: Kernels,
 {
-    let moves = samples.iter().filter(|s| s.policy).count().max(1) as f64;
+    let Work { parts, positions, moves, outcomes, timed } = work;
+    let devices = means.devices;
     let head = &network.config().value;
-    let outcomes = samples.iter().filter(|s| value_target(head, s).is_some()).count().max(1) as f64;
-    let timed = samples.iter().filter(|s| s.taken.is_some()).count().max(1) as f64;
-    let samples_in_all = samples.len() as f64;
-    let part = |worker: usize, samples: &[Sample]| {
+    let part = |worker: usize, parcels: Vec<Parcel>| {
         let device = &devices[worker % devices.len()];
         // A copy of its own: its gradients' graph is not tied to the other threads'.
-        let network = network.clone().fork(device);
+        let network = match means.precision {
+            Compute::F32 => network.clone().fork(device),
+            Compute::Bf16 => network.clone().fork(device).computing_in(DType::BF16),
+        };
         let mut sum = GradientsAccumulator::new();
         let mut loss = StepLoss::zero(device);
-        for micro in samples.chunks(split.micro) {
-            let batch = Batch::pack(micro, &network, aims, device);
+        for parcel in parcels {
+            let share = parcel.positions() as f64 / positions;
+            let batch = parcel.to_device(aims, device);
             let output = network.forward_all(batch.input.clone());
             let auxiliary = output.auxiliary.clone();
             let Losses { policy, value, time } = losses(output, &batch, aims, head);
@@ -150,14 +204,17 @@ where
                 + value.clone().mul_scalar(aims.value_weight / outcomes)
                 + time.clone().mul_scalar(aims.time_weight / timed);
             if let Some(auxiliary) = auxiliary {
-                total = total + auxiliary.mul_scalar(micro.len() as f64 / samples_in_all);
+                total = total + auxiliary.mul_scalar(share);
             }
             loss = loss.plus(StepLoss {
                 policy: policy.inner().div_scalar(moves),
                 value: value.inner().div_scalar(outcomes),
                 time: time.inner().div_scalar(timed),
             });
-            let grads = GradientsParams::from_grads(total.backward(), &network);
+            let mut grads = GradientsParams::from_grads(total.backward(), &network);
+            if means.precision != Compute::F32 {
+                network.visit(&mut Widen(&mut grads));
+            }
             sum.accumulate(&network, grads);
         }
         if *device == devices[0] {
@@ -165,14 +222,13 @@ where
         }
         (sum.grads().to_device::<B, _>(&devices[0], &network), loss.to_device(&devices[0]))
     };
-    let share = samples.len().div_ceil(split.workers.max(1)).max(1);
-    let parts: Vec<(GradientsParams, StepLoss<B::InnerBackend>)> = if split.workers <= 1 {
-        vec![part(0, samples)]
+    let parts: Vec<(GradientsParams, StepLoss<B::InnerBackend>)> = if parts.len() <= 1 {
+        parts.into_iter().map(|parcels| part(0, parcels)).collect()
     } else {
         std::thread::scope(|scope| {
             let part = &part;
             let handles: Vec<_> =
-                samples.chunks(share).enumerate().map(|(i, s)| scope.spawn(move || part(i, s))).collect();
+                parts.into_iter().enumerate().map(|(i, parcels)| scope.spawn(move || part(i, parcels))).collect();
             handles.into_iter().map(|h| h.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         })
     };

@@ -1,0 +1,219 @@
+//! The gradients, written out.
+
+use burn::backend::Autodiff;
+use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind, unary};
+use burn::tensor::backend::Backend;
+use burn::tensor::ops::{FloatTensor, IntTensor};
+use burn::tensor::{DType, Tensor};
+
+use super::super::precision::{cast, wide};
+use super::{Curve, Kernels, Shape, attention_weights, from, into, rms_norm_parts, scale, split_heads, widen};
+
+#[derive(Debug)]
+struct Attention;
+
+/// What the gradients are made from: q, k, v in rows, the attention weights, and how the rows are to be read.
+type Saved<B> = ([FloatTensor<B>; 4], Shape);
+
+/// Gradients of q, k and v in rows, and, in single precision, of the scores `[n, heads, tokens, tokens]`.
+struct Parts<B: Backend> {
+    rows: [Tensor<B, 2>; 3],
+    scores: Tensor<B, 4>,
+}
+
+fn attention_gradients<B: Kernels>(grad: FloatTensor<B>, (saved, shape): Saved<B>) -> Parts<B> {
+    let [q, k, v, p] = saved;
+    let [q, k, v] = [q, k, v].map(from::<B, 2>);
+    let p: Tensor<B, 4> = from(p);
+    let scale = scale(&q, shape.heads);
+    let grad = split_heads(from::<B, 2>(grad), shape);
+    let merge = |x: Tensor<B, 4>| from::<B, 2>(B::merge_heads(into(x)));
+    let dv = p.clone().swap_dims(2, 3).matmul(grad.clone());
+    // Softmax: ds = p ∘ dp − p · Σ p ∘ dp.
+    let (p, dtype) = widen(p);
+    let dp = wide(grad.matmul(split_heads(v, shape).swap_dims(2, 3))) * p.clone();
+    let scores = dp.clone() - p * dp.sum_dim(3);
+    let ds = cast(scores.clone(), dtype);
+    let dq = merge(ds.clone().matmul(split_heads(k, shape))).mul_scalar(scale);
+    let dk = merge(ds.clone().swap_dims(2, 3).matmul(split_heads(q, shape))).mul_scalar(scale);
+    Parts { rows: [dq, dk, merge(dv)], scores }
+}
+
+impl<B: Kernels> Backward<B, 3> for Attention {
+    type State = Saved<B>;
+
+    fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let grad = grads.consume::<B>(&ops.node);
+        let parts = attention_gradients::<B>(grad, ops.state);
+        for (node, grad) in ops.parents.into_iter().zip(parts.rows) {
+            if let Some(node) = node {
+                grads.register::<B>(node.id, into(grad));
+            }
+        }
+    }
+}
+
+impl<B: Kernels> Backward<B, 4> for Attention {
+    /// The same, and the shape and type of the bias.
+    type State = (Saved<B>, ([usize; 4], DType));
+
+    fn backward(self, ops: Ops<Self::State, 4>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let grad = grads.consume::<B>(&ops.node);
+        let (saved, (shape, dtype)) = ops.state;
+        let parts = attention_gradients::<B>(grad, saved);
+        let [q, k, v, bias] = ops.parents;
+        for (node, grad) in [q, k, v].into_iter().zip(parts.rows) {
+            if let Some(node) = node {
+                grads.register::<B>(node.id, into(grad));
+            }
+        }
+        if let Some(node) = bias {
+            // What was the same for several takes the gradients of all of them.
+            let summed =
+                (0..4).fold(
+                    parts.scores,
+                    |sum, dim| {
+                        if shape[dim] == 1 && sum.dims()[dim] != 1 { sum.sum_dim(dim) } else { sum }
+                    },
+                );
+            grads.register::<B>(node.id, into(cast(summed, dtype)));
+        }
+    }
+}
+
+/// An activation; its state is the derivatives.
+#[derive(Debug)]
+struct Activate;
+
+impl<B: Backend> Backward<B, 1> for Activate {
+    type State = FloatTensor<B>;
+
+    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let derivatives = from::<B, 2>(ops.state);
+        unary::<B, _>(ops.parents, ops.node, grads, |grad| into(from::<B, 2>(grad) * derivatives));
+    }
+}
+
+/// Squares and the squares around them; `true` collects.
+#[derive(Debug)]
+struct Around(bool);
+
+impl<B: Kernels> Backward<B, 1> for Around {
+    type State = ();
+
+    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let Around(collects) = self;
+        unary::<B, _>(
+            ops.parents,
+            ops.node,
+            grads,
+            |grad| {
+                if collects { B::neighbours(grad) } else { B::collect(grad) }
+            },
+        );
+    }
+}
+
+#[derive(Debug)]
+struct RmsNorm;
+
+impl<B: Backend> Backward<B, 1> for RmsNorm {
+    /// The normalised rows and their scales.
+    type State = (FloatTensor<B>, FloatTensor<B>);
+
+    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let (y, scale) = ops.state;
+        let (y, scale) = (from::<B, 2>(y), from::<B, 2>(scale));
+        unary::<B, _>(ops.parents, ops.node, grads, |grad| {
+            let (grad, dtype) = widen(from::<B, 2>(grad));
+            let y = wide(y);
+            let along = (grad.clone() * y.clone()).mean_dim(1);
+            into(cast((grad - y * along) * scale, dtype))
+        });
+    }
+}
+
+impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
+    fn biased_attention(
+        q: FloatTensor<Self>,
+        k: FloatTensor<Self>,
+        v: FloatTensor<Self>,
+        bias: Option<FloatTensor<Self>>,
+        shape: Shape,
+    ) -> FloatTensor<Self> {
+        let nodes = [&q, &k, &v].map(|t| t.node.clone());
+        let (q, k, v) = (q.primitive, k.primitive, v.primitive);
+        // The attended values, and what the gradients will want.
+        let look = |bias: Option<FloatTensor<B>>, [q, k, v]: [FloatTensor<B>; 3]| {
+            let p = attention_weights::<B>(from(q.clone()), from(k.clone()), bias.map(from), shape);
+            let out = p.clone().matmul(split_heads(from::<B, 2>(v.clone()), shape));
+            (([q, k, v, into(p)], shape), B::merge_heads(into(out)))
+        };
+        let Some(bias) = bias else {
+            return match Attention.prepare::<C>(nodes).compute_bound().stateful() {
+                OpsKind::Tracked(prep) => {
+                    let (saved, out) = look(None, [q, k, v]);
+                    prep.finish(saved, out)
+                }
+                OpsKind::UnTracked(prep) => prep.finish(B::biased_attention(q, k, v, None, shape)),
+            };
+        };
+        let [node_q, node_k, node_v] = nodes;
+        let nodes = [node_q, node_k, node_v, bias.node.clone()];
+        let bias = bias.primitive;
+        match Attention.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => {
+                let of_bias = from::<B, 4>(bias.clone());
+                let of_bias = (of_bias.dims(), of_bias.dtype());
+                let (saved, out) = look(Some(bias), [q, k, v]);
+                prep.finish((saved, of_bias), out)
+            }
+            OpsKind::UnTracked(prep) => prep.finish(B::biased_attention(q, k, v, Some(bias), shape)),
+        }
+    }
+
+    fn activate(x: FloatTensor<Self>, kind: Curve, _: bool) -> (FloatTensor<Self>, Option<FloatTensor<Self>>) {
+        let values = match Activate.prepare::<C>([x.node.clone()]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => {
+                let (values, derivatives) = B::activate(x.primitive, kind, true);
+                match derivatives {
+                    Some(derivatives) => prep.finish(derivatives, values),
+                    None => unreachable!("they were wanted"),
+                }
+            }
+            OpsKind::UnTracked(prep) => prep.finish(B::activate(x.primitive, kind, false).0),
+        };
+        (values, None)
+    }
+
+    fn neighbours(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        match Around(false).prepare::<C>([x.node.clone()]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish((), B::neighbours(x.primitive)),
+            OpsKind::UnTracked(prep) => prep.finish(B::neighbours(x.primitive)),
+        }
+    }
+
+    fn collect(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        match Around(true).prepare::<C>([x.node.clone()]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish((), B::collect(x.primitive)),
+            OpsKind::UnTracked(prep) => prep.finish(B::collect(x.primitive)),
+        }
+    }
+
+    fn bytes(bytes: Vec<u8>, shape: [usize; 2], device: &Self::Device) -> IntTensor<Self> {
+        B::bytes(bytes, shape, device)
+    }
+
+    fn rms_norm(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        match RmsNorm.prepare::<C>([x.node.clone()]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => {
+                let (y, scale) = rms_norm_parts(from::<B, 2>(x.primitive));
+                let y = into(y);
+                prep.finish((y.clone(), into(scale)), y)
+            }
+            OpsKind::UnTracked(prep) => prep.finish(B::rms_norm(x.primitive)),
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The two operations that a transformer spends its time in besides matrix products, each as one
+//! differentiable operation instead of the dozen that automatic differentiation would record.
+//!
+//! A backend gets the plain composition (or its own fused kernel); under [`Autodiff`] the gradients are written
+//! out by hand, which saves both time and memory on every backend.
+
+mod flex;
+#[cfg(feature = "training")]
+mod gradients;
+
+use burn::tensor::activation::softmax;
+use burn::tensor::backend::Backend;
+use burn::tensor::ops::{FloatTensor, IntTensor};
+use burn::tensor::{DType, ElementConversion, Int, Tensor, TensorData, TensorPrimitive};
+
+use super::curve::Curve;
+use super::precision::{cast, wide};
+
+/// A backend that can run the network.
+///
+/// Tokens are rows: a batch of n positions is `[n × tokens, d]`, and heads lie side by side in a row.
+pub trait Kernels: Backend {
+    /// `softmax(q·kᵀ/√c + bias)·v` in each head, over rows `[n × tokens, heads × c]`. The bias is `[n, heads, tokens, tokens]`, or
+    /// 1 in the place of any of the first three: the same for all of these.
+    fn biased_attention(
+        q: FloatTensor<Self>,
+        k: FloatTensor<Self>,
+        v: FloatTensor<Self>,
+        bias: Option<FloatTensor<Self>>,
+        shape: Shape,
+    ) -> FloatTensor<Self> {
+        let [q, k, v] = [q, k, v].map(|t| from::<Self, 2>(t));
+        let p = attention_weights(q, k, bias.map(from), shape);
+        Self::merge_heads(into(p.matmul(split_heads(v, shape))))
+    }
+
+    /// `[n, heads, tokens, c]` to rows `[n × tokens, heads × c]`.
+    fn merge_heads(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        into(heads_to_rows(from::<Self, 4>(x)))
+    }
+
+    /// An activation of every number: the values, and the derivatives where they are `wanted`.
+    fn activate(x: FloatTensor<Self>, kind: Curve, wanted: bool) -> (FloatTensor<Self>, Option<FloatTensor<Self>>) {
+        let (x, dtype) = widen(from::<Self, 2>(x));
+        let derivative = wanted.then(|| into(cast(kind.derivative(x.clone()), dtype)));
+        (into(cast(kind.values(x), dtype)), derivative)
+    }
+
+    /// For each of 64 squares the rows of the squares around it, row by row from below left, zeros beyond the edge:
+    /// `[n × 64, c]` to `[n × 64, 9 × c]`.
+    fn neighbours(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        into(around(from::<Self, 2>(x), false))
+    }
+
+    /// The adjoint of [`neighbours`](Kernels::neighbours): each square collects what its neighbours hold for it,
+    /// `[n × 64, 9 × c]` to `[n × 64, c]`.
+    fn collect(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        into(gather_around(from::<Self, 2>(x)))
+    }
+
+    /// Bytes as integers: `[rows, columns]`. They travel four to a word, and are taken apart on the device.
+    fn bytes(bytes: Vec<u8>, shape: [usize; 2], device: &Self::Device) -> IntTensor<Self> {
+        unpack::<Self>(&bytes, device).reshape(shape).into_primitive()
+    }
+
+    /// `x / √(mean(x²) + ε)` over the last dimension of `[rows, d]`.
+    fn rms_norm(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        let (y, _) = rms_norm_parts(from::<Self, 2>(x));
+        into(y)
+    }
+}
+
+impl Kernels for burn_ndarray::NdArray<f32> {
+    fn bytes(bytes: Vec<u8>, shape: [usize; 2], device: &Self::Device) -> IntTensor<Self> {
+        spread::<Self>(&bytes, shape, device)
+    }
+}
+#[cfg(feature = "cuda")]
+impl Kernels for burn::backend::Cuda {}
+
+/// How rows are positions' tokens, and heads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Tokens of a position.
+    pub tokens: usize,
+    /// Heads.
+    pub heads: usize,
+}
+
+/// Rows `[n × tokens, heads × c]` as `[n, heads, tokens, c]`: a view.
+pub(in crate::network) fn split_heads<B: Backend>(x: Tensor<B, 2>, Shape { tokens, heads }: Shape) -> Tensor<B, 4> {
+    let [rows, d] = x.dims();
+    x.reshape([rows / tokens, tokens, heads, d / heads]).swap_dims(1, 2)
+}
+
+/// `softmax(q·kᵀ/√c + bias)`: `[n, heads, tokens, tokens]`.
+fn attention_weights<B: Backend>(
+    q: Tensor<B, 2>,
+    k: Tensor<B, 2>,
+    bias: Option<Tensor<B, 4>>,
+    shape: Shape,
+) -> Tensor<B, 4> {
+    let scaled = q.clone().mul_scalar(scale(&q, shape.heads));
+    let scores = split_heads(scaled, shape).matmul(split_heads(k, shape).swap_dims(2, 3));
+    let biased = match bias {
+        Some(bias) => scores + bias,
+        None => scores,
+    };
+    let (biased, dtype) = widen(biased);
+    cast(softmax(biased, 3), dtype)
+}
+
+/// In single precision, and as what it came.
+fn widen<B: Backend, const D: usize>(x: Tensor<B, D>) -> (Tensor<B, D>, DType) {
+    let dtype = x.dtype();
+    (wide(x), dtype)
+}
+
+/// Bytes, widened on the host: where that is the device, nothing has to travel.
+fn spread<B: Backend>(bytes: &[u8], shape: [usize; 2], device: &B::Device) -> IntTensor<B> {
+    let numbers: Vec<i32> = bytes.iter().map(|&b| i32::from(b)).collect();
+    Tensor::<B, 2, Int>::from_data(TensorData::new(numbers, shape), device).into_primitive()
+}
+
+/// Bytes, sent as words and taken apart on the device.
+fn unpack<B: Backend>(bytes: &[u8], device: &B::Device) -> Tensor<B, 1, Int> {
+    let words: Vec<i32> = bytes
+        .chunks(4)
+        .map(|four| {
+            let mut word = [0; 4];
+            word[..four.len()].copy_from_slice(four);
+            i32::from_le_bytes(word)
+        })
+        .collect();
+    let n = words.len();
+    let words = Tensor::<B, 2, Int>::from_data(TensorData::new(words, [n, 1]), device).expand([n, 4]);
+    let places = Tensor::<B, 2, Int>::from_data([[0, 8, 16, 24]], device).expand([n, 4]);
+    // A negative word is shifted with its sign, which the mask takes off.
+    let numbers = words.bitwise_right_shift(places).bitwise_and_scalar(255.elem());
+    numbers.reshape([n * 4]).narrow(0, 0, bytes.len())
+}
+
+/// `[n, heads, tokens, c]` to rows.
+fn heads_to_rows<B: Backend>(x: Tensor<B, 4>) -> Tensor<B, 2> {
+    let [n, heads, squares, c] = x.dims();
+    x.swap_dims(1, 2).reshape([n * squares, heads * c])
+}
+
+/// The adjoint of [`around`], summed up.
+fn gather_around<B: Backend>(x: Tensor<B, 2>) -> Tensor<B, 2> {
+    let [rows, nine] = x.dims();
+    let parts = around(x.reshape([rows * 9, nine / 9]), true);
+    parts.reshape([rows, 9, nine / 9]).sum_dim(1).reshape([rows, nine / 9])
+}
+
+/// `1/√c`
+pub(in crate::network) fn scale<B: Backend>(q: &Tensor<B, 2>, heads: usize) -> f64 {
+    1.0 / ((q.dims()[1] / heads) as f64).sqrt()
+}
+
+/// The `k`th of the nine squares around a square (itself is the fifth), if it is on the board.
+fn neighbour(square: usize, k: usize) -> Option<usize> {
+    let (file, rank) = ((square % 8 + k % 3).checked_sub(1)?, (square / 8 + k / 3).checked_sub(1)?);
+    (file < 8 && rank < 8).then_some(rank * 8 + file)
+}
+
+/// Rows around each square, one after another: of `[n × 64, c]`, or, for the adjoint, what each neighbour of a square holds for it, of
+/// `[n × 64 × 9, c]`.
+fn around<B: Backend>(x: Tensor<B, 2>, adjoint: bool) -> Tensor<B, 2> {
+    let [rows, c] = x.dims();
+    let squares = if adjoint { rows / 9 } else { rows };
+    let device = x.device();
+    // The row after the last is zero.
+    let table: Vec<i32> = (0..squares * 9)
+        .map(|i| {
+            let (row, k) = (i / 9, i % 9);
+            let k = if adjoint { 8 - k } else { k };
+            let other = neighbour(row % 64, k).map(|other| row / 64 * 64 + other);
+            // What lies in direction k from here sees this square in direction 8 − k.
+            other.map_or(rows, |other| if adjoint { other * 9 + 8 - k } else { other }) as i32
+        })
+        .collect();
+    let table = Tensor::<B, 1, Int>::from_data(TensorData::new(table, [squares * 9]), &device);
+    let rows = Tensor::cat(vec![x.clone(), cast(Tensor::zeros([1, c], &device), x.dtype())], 0).select(0, table);
+    if adjoint { rows } else { rows.reshape([squares, 9 * c]) }
+}
+
+const EPSILON: f64 = 1e-5;
+
+/// An activation of every number.
+pub(in crate::network) fn curved<B: Kernels>(x: Tensor<B, 2>, kind: Curve) -> Tensor<B, 2> {
+    from(B::activate(into(x), kind, false).0)
+}
+
+pub(in crate::network) fn from<B: Backend, const D: usize>(x: FloatTensor<B>) -> Tensor<B, D> {
+    Tensor::from_primitive(TensorPrimitive::Float(x))
+}
+
+pub(in crate::network) fn into<B: Backend, const D: usize>(x: Tensor<B, D>) -> FloatTensor<B> {
+    x.into_primitive().tensor()
+}
+
+/// The normalised rows, as the rows came, and what each was multiplied by, in single precision.
+fn rms_norm_parts<B: Backend>(x: Tensor<B, 2>) -> (Tensor<B, 2>, Tensor<B, 2>) {
+    let (x, dtype) = widen(x);
+    let scale = x.clone().square().mean_dim(1).add_scalar(EPSILON).sqrt().recip();
+    (cast(x * scale.clone(), dtype), scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_the_same_however_they_travel() {
+        type B = burn_flex::Flex;
+        let device = Default::default();
+        for columns in [1, 5, 256] {
+            let bytes: Vec<u8> = (0..3 * columns).map(|i| (i * 37 % 256) as u8).collect();
+            let spread = Tensor::<B, 2, Int>::from_primitive(spread::<B>(&bytes, [3, columns], &device));
+            let unpacked = unpack::<B>(&bytes, &device).reshape([3, columns]);
+            spread.into_data().assert_eq(&unpacked.into_data(), true);
+        }
+    }
+}
