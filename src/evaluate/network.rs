@@ -4,6 +4,9 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use rayon::iter::ParallelIterator;
+use rayon::slice::ParallelSlice;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use shakmaty::Position;
 use thiserror::Error;
 
@@ -61,18 +64,22 @@ pub struct NetworkEvaluator<B: Kernels> {
     network: Network<B>,
     device: B::Device,
     threads: usize,
+    /// Threads that share batches, where there are several. They wait between batches: starting them each time costs a tenth of one.
+    pool: Option<ThreadPool>,
     /// Nanoseconds that a position took last time.
     pace: AtomicU64,
 }
 
 impl<B: Kernels> NetworkEvaluator<B> {
-    /// Loads weights. `threads` threads share every batch.
+    /// Loads weights. `threads` threads share every batch; where the system has none to give, the caller's does all.
     ///
     /// # Errors
     /// As [`load`].
     pub fn new(weights: &[u8], device: B::Device, threads: usize) -> Result<Self, WeightsError> {
         let network = load(weights, &device)?;
-        Ok(NetworkEvaluator { network, device, threads: threads.max(1), pace: AtomicU64::new(0) })
+        let pool = (threads > 1).then(|| ThreadPoolBuilder::new().num_threads(threads).build().ok()).flatten();
+        let threads = pool.as_ref().map_or(1, ThreadPool::current_num_threads);
+        Ok(NetworkEvaluator { network, device, threads, pool, pace: AtomicU64::new(0) })
     }
 
     /// What the network is made of.
@@ -146,15 +153,12 @@ impl<B: Kernels> Evaluator for NetworkEvaluator<B> {
 
     fn evaluate(&self, batch: &[Query], stop: &Stop) -> Result<Vec<Evaluation>, Stopped> {
         let first = batch.len() == 1;
-        if self.threads == 1 || first {
+        let Some(pool) = self.pool.as_ref().filter(|_| !first) else {
             return self.pieces(batch, first, stop);
-        }
-        let share = batch.len().div_ceil(self.threads);
-        let parts: Vec<Result<Vec<Evaluation>, Stopped>> = std::thread::scope(|scope| {
-            let handles: Vec<_> =
-                batch.chunks(share).map(|part| scope.spawn(move || self.pieces(part, false, stop))).collect();
-            handles.into_iter().map(|h| h.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-        });
+        };
+        let parts =
+            batch.par_chunks(batch.len().div_ceil(self.threads).max(1)).map(|part| self.pieces(part, false, stop));
+        let parts: Vec<Result<Vec<Evaluation>, Stopped>> = pool.install(|| parts.collect());
         let mut out = Vec::with_capacity(batch.len());
         for part in parts {
             out.extend(part?);
