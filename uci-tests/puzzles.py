@@ -89,4 +89,5 @@ def main():
         print("           " + "  ".join(f"{k}: {100 * b[1] / b[0]:.0f} %" for k, b in sorted(buckets.items())))
 
 
-main()
+if __name__ == "__main__":
+    main()
