@@ -28,7 +28,7 @@ struct Side {
 
 impl Side {
     fn set(&mut self, name: &str, value: f32) {
-        let Tree { c_puct, c_factor, c_base, fpu_reduction, halving } = &mut self.tree;
+        let Tree { c_puct, c_factor, c_base, fpu_reduction, halving, .. } = &mut self.tree;
         match name {
             "c_puct" => *c_puct = value,
             "c_factor" => *c_factor = value,

@@ -13,7 +13,7 @@ pub use cached::Cached;
 pub use evaluator::{Evaluation, Evaluator, MoveEvaluation, Query, Stopped};
 pub use network::{BackendName, NetworkEvaluator, UnknownBackend, open};
 pub use scripted::Scripted;
-pub use stop::Stop;
+pub use stop::{Span, Stop};
 pub use time::MoveTime;
 pub use value::{bins_target, evaluation_target, wdl_of};
 pub use wdl::{LARGEST_CP, Wdl};

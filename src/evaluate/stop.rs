@@ -3,6 +3,27 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+/// The time for one answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// What is planned.
+    pub plan: Duration,
+    /// What it may become where more thought is worth it.
+    pub most: Duration,
+}
+
+impl Span {
+    /// So long, and no longer.
+    pub fn exactly(time: Duration) -> Span {
+        Span { plan: time, most: time }
+    }
+
+    /// So many times the plan, as far as that is allowed.
+    fn stretched(self, by: f64) -> Duration {
+        self.plan.mul_f64(by.clamp(0.0, 100.0)).min(self.most)
+    }
+}
+
 /// Shared between the thread that listens and the thread that thinks.
 ///
 /// ```
@@ -27,23 +48,31 @@ struct State {
     set: bool,
     /// No answer is wanted until `stop` (or `ponderhit`), however finished the search is.
     held: bool,
-    /// When the answer is wanted at the latest.
-    deadline: Option<Instant>,
-    /// How long the answer may take once the opponent has made the move that was pondered on.
-    after_ponder: Option<Duration>,
+    /// The time for the answer.
+    span: Option<Span>,
+    /// Since when it runs: not while the opponent thinks.
+    since: Option<Instant>,
+    /// How many times the plan the answer may take.
+    stretch: f64,
+}
+
+impl State {
+    fn deadline(&self) -> Option<Instant> {
+        Some(self.since? + self.span?.stretched(self.stretch))
+    }
 }
 
 impl Stop {
-    /// A signal that is not set. `held`: `go infinite` and `go ponder`, which wait for a command.
-    pub fn new(held: bool, deadline: Option<Instant>) -> Stop {
-        let state = State { set: false, held, deadline, after_ponder: None };
+    /// A signal that is not set; the time runs from now. `held`: `go infinite`, which waits for a command.
+    pub fn new(held: bool, span: Option<Span>) -> Stop {
+        let state = State { set: false, held, span, since: Some(Instant::now()), stretch: 1.0 };
         Stop(Arc::new(Inner { state: Mutex::new(state), changed: Condvar::new() }))
     }
 
-    /// A signal for `go ponder`: held until [`ponder_hit`](Stop::ponder_hit), then `time` is left.
-    pub fn pondering(time: Option<Duration>) -> Stop {
-        let stop = Stop::new(true, None);
-        stop.state().after_ponder = time;
+    /// A signal for `go ponder`: held until [`ponder_hit`](Stop::ponder_hit), from when the time runs.
+    pub fn pondering(span: Option<Span>) -> Stop {
+        let stop = Stop::new(true, span);
+        stop.state().since = None;
         stop
     }
 
@@ -63,9 +92,7 @@ impl Stop {
     pub fn ponder_hit(&self) {
         let mut state = self.state();
         state.held = false;
-        if let Some(time) = state.after_ponder.take() {
-            state.deadline = Some(Instant::now() + time);
-        }
+        state.since.get_or_insert_with(Instant::now);
         self.0.changed.notify_all();
     }
 
@@ -78,14 +105,19 @@ impl Stop {
     /// Whether the search is to end.
     pub fn is_set(&self) -> bool {
         let state = self.state();
-        state.set || (!state.held && state.deadline.is_some_and(|d| Instant::now() >= d))
+        state.set || (!state.held && state.deadline().is_some_and(|d| Instant::now() >= d))
     }
 
     /// The time left until the answer is wanted, where there is a deadline that counts already.
     pub fn remaining(&self) -> Option<Duration> {
         let state = self.state();
-        let deadline = state.deadline.filter(|_| !state.held)?;
+        let deadline = state.deadline().filter(|_| !state.held)?;
         Some(deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Asks for so many times the planned time; the clock says how much of that is given.
+    pub fn stretch(&self, by: f64) {
+        self.state().stretch = by;
     }
 
     /// Whether the answer has to wait for a command.
@@ -120,8 +152,9 @@ mod tests {
 
     #[test]
     fn deadlines_and_pondering() {
-        assert!(Stop::new(false, Some(Instant::now())).is_set());
-        let stop = Stop::pondering(Some(Duration::ZERO));
+        let none = Span::exactly(Duration::ZERO);
+        assert!(Stop::new(false, Some(none)).is_set());
+        let stop = Stop::pondering(Some(none));
         assert!(stop.is_held() && !stop.is_set());
         stop.ponder_hit();
         assert!(!stop.is_held() && stop.is_set());
@@ -129,8 +162,22 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_is_stretched_as_far_as_the_clock_allows() {
+        let hour = Duration::from_secs(3600);
+        let stop = Stop::new(false, Some(Span { plan: hour, most: 3 * hour }));
+        let left = |by: f64| {
+            stop.stretch(by);
+            stop.remaining().expect("it runs").as_secs_f64() / 3600.0
+        };
+        assert!((left(1.0) - 1.0).abs() < 0.1 && (left(2.0) - 2.0).abs() < 0.1);
+        assert!((left(1e9) - 3.0).abs() < 0.1, "no more than is allowed");
+        stop.stretch(0.0);
+        assert!(stop.is_set());
+    }
+
+    #[test]
     fn waiting_ends_at_the_moment_or_at_a_command() {
-        let stop = Stop::new(false, Some(Instant::now()));
+        let stop = Stop::new(false, Some(Span::exactly(Duration::ZERO)));
         let start = Instant::now();
         stop.wait_for_command_until(start + Duration::from_millis(30));
         assert!(start.elapsed() >= Duration::from_millis(30), "the deadline does not count");

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::evaluate::Span;
+
 /// What `go` says about time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
@@ -15,15 +17,6 @@ pub struct Clock {
     pub move_time: Option<i64>,
 }
 
-/// How long a search may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    /// As long as it likes.
-    Unlimited,
-    /// Until then at the latest.
-    Until(Duration),
-}
-
 /// Moves that the rest of a game is planned for…
 const HORIZON: i64 = 30;
 /// …and how many more when no increment ever comes and less than [`SCARCE`] milliseconds are left: every move costs a
@@ -34,31 +27,35 @@ const SCARCE: i64 = 10_000;
 /// to come, of which there may be more than the horizon.
 const LAG: i64 = 5;
 const LAST: i64 = 100;
+/// How many times its plan a move may take.
+const STRETCH: i64 = 4;
 
 impl Clock {
-    /// The time for this move. `overhead`: milliseconds that are lost on the way.
+    /// The time for this move; `None` without a clock. `overhead`: milliseconds that are lost on the way.
     ///
-    /// With a clock: a thirtieth of what is left (less when time is scarce, more when the time control is near) and most of
-    /// the increment, but never more than half of what is left after the overhead.
-    pub fn pace(&self, overhead: u64) -> Pace {
+    /// With a clock the plan is a thirtieth of what is left (less when time is scarce, more when the time control is near) and most of
+    /// the increment, but never more than half of what is left after the overhead. A move that deserves it may take up to four times
+    /// as much, as long as that is no more than a quarter of what is left.
+    pub fn span(&self, overhead: u64) -> Option<Span> {
         let overhead = i64::try_from(overhead).unwrap_or(i64::MAX);
         let millis = |ms: i64| Duration::from_millis(ms.max(1).unsigned_abs());
         if let Some(time) = self.move_time {
-            return Pace::Until(millis(time.saturating_sub(overhead)));
+            return Some(Span::exactly(millis(time.saturating_sub(overhead))));
         }
-        let Some(left) = self.left else {
-            return Pace::Unlimited;
-        };
         // Some GUIs send nonsense: no clock has more than a few decades.
-        let safe = left.saturating_sub(overhead).clamp(0, 1 << 40);
+        let safe = self.left?.saturating_sub(overhead).clamp(0, 1 << 40);
         let scarce = if self.increment > 0 { 0 } else { MORE * (SCARCE - safe).clamp(0, SCARCE) / SCARCE };
         let horizon = HORIZON + scarce;
         let moves = self.moves_to_go.map_or(horizon, |n| i64::from(n).clamp(1, horizon));
         let lag = if self.increment > 0 { 0 } else { LAG * self.moves_to_go.map_or(LAST, |_| moves) };
-        let share = (safe - lag).max(0) / moves + self.increment.clamp(0, 1 << 40) * 3 / 4;
+        let spare = (safe - lag).max(0);
+        let share = spare / moves + self.increment.clamp(0, 1 << 40) * 3 / 4;
         // The last move before the control may take nearly all; any other no more than half.
         let most = if moves == 1 { safe * 9 / 10 } else { safe / 2 };
-        Pace::Until(millis(share.min(most).saturating_sub(overhead.min(share / 2))))
+        let on_the_way = |time: i64| time.saturating_sub(overhead.min(time / 2));
+        let plan = on_the_way(share.min(most));
+        let most = on_the_way((STRETCH * share).min(spare / 4)).max(plan);
+        Some(Span { plan: millis(plan), most: millis(most) })
     }
 }
 
@@ -66,11 +63,11 @@ impl Clock {
 mod tests {
     use super::*;
 
-    fn millis(clock: Clock) -> u128 {
-        match clock.pace(20) {
-            Pace::Until(time) => time.as_millis(),
-            Pace::Unlimited => panic!("a clock was given"),
-        }
+    /// What is planned, and the most that it may become.
+    fn millis(clock: Clock) -> [u128; 2] {
+        let span = clock.span(20).expect("a clock was given");
+        assert!(span.plan <= span.most);
+        [span.plan.as_millis(), span.most.as_millis()]
     }
 
     #[test]
@@ -78,14 +75,14 @@ mod tests {
         for left in [i64::MIN, -50, 0, 1, 19, 21, 100, 1000, 60_000, i64::MAX] {
             for increment in [0, 10, 100_000, i64::MAX] {
                 for moves_to_go in [None, Some(0), Some(1), Some(40), Some(u32::MAX)] {
-                    let time = millis(Clock { left: Some(left), increment, moves_to_go, move_time: None });
+                    let [_, time] = millis(Clock { left: Some(left), increment, moves_to_go, move_time: None });
                     assert!(time <= left.saturating_sub(20).max(1) as u128, "{left} {increment}: {time}");
                 }
             }
         }
-        assert_eq!(millis(Clock { move_time: Some(100), ..Clock::default() }), 80);
-        assert_eq!(millis(Clock { move_time: Some(-5), ..Clock::default() }), 1);
-        assert_eq!(Clock::default().pace(20), Pace::Unlimited);
+        assert_eq!(millis(Clock { move_time: Some(100), ..Clock::default() }), [80; 2]);
+        assert_eq!(millis(Clock { move_time: Some(-5), ..Clock::default() }), [1; 2]);
+        assert_eq!(Clock::default().span(20), None);
     }
 
     #[test]
@@ -93,17 +90,20 @@ mod tests {
         for (start, increment, control) in
             [(1000, 0, None), (10_000, 100, None), (60_000, 0, Some(40)), (1000, 10, None)]
         {
-            let (mut left, mut to_go) = (start, control);
-            for _ in 0..200 {
-                let clock = Clock { left: Some(left), increment, moves_to_go: to_go, move_time: None };
-                // A millisecond is really lost.
-                left -= millis(clock) as i64 + 1;
-                assert!(left >= 0, "{start}+{increment}");
-                left += increment;
-                if let (Some(n), Some(all)) = (to_go.as_mut(), control) {
-                    *n -= 1;
-                    if *n == 0 {
-                        (*n, left) = (all, left + start);
+            // Whether nothing is stretched or everything.
+            for stretched in [0, 1] {
+                let (mut left, mut to_go) = (start, control);
+                for _ in 0..200 {
+                    let clock = Clock { left: Some(left), increment, moves_to_go: to_go, move_time: None };
+                    // A millisecond is really lost.
+                    left -= millis(clock)[stretched] as i64 + 1;
+                    assert!(left >= 0, "{start}+{increment}");
+                    left += increment;
+                    if let (Some(n), Some(all)) = (to_go.as_mut(), control) {
+                        *n -= 1;
+                        if *n == 0 {
+                            (*n, left) = (all, left + start);
+                        }
                     }
                 }
             }

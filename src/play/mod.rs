@@ -9,7 +9,7 @@ mod settings;
 mod tablebase;
 
 pub use book::{Book, BookError};
-pub use clock::{Clock, Pace};
+pub use clock::Clock;
 pub use engine::{Decision, Engine, Go, Source};
 pub use loading::{EngineError, embedded_weights};
 pub use settings::{SearchName, Settings, UnknownSearch};

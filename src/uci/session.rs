@@ -14,7 +14,7 @@ use super::worker::{Job, Searching, Worker};
 use super::{AUTHOR, NAME};
 use crate::board::Game;
 use crate::evaluate::Stop;
-use crate::play::{Engine, Go, Pace, Settings};
+use crate::play::{Engine, Go, Settings};
 use crate::search::Limits;
 
 /// The state between commands.
@@ -182,14 +182,11 @@ impl Session {
         }
         let white = self.game.position().turn() == Color::White;
         limits.save = words.movetime.is_none() && words.nodes.is_none() && words.clock(white).left.is_some();
-        let time = match words.clock(white).pace(self.settings.move_overhead) {
-            Pace::Unlimited => None,
-            Pace::Until(time) => Some(time),
-        };
+        let span = words.clock(white).span(self.settings.move_overhead);
         self.stop = if words.ponder {
-            Stop::pondering(time)
+            Stop::pondering(span)
         } else {
-            Stop::new(words.is_endless(), time.filter(|_| !words.infinite).map(|t| Instant::now() + t))
+            Stop::new(words.is_endless(), span.filter(|_| !words.infinite))
         };
         let seconds = |ms: Option<i64>| ms.map(|ms| ms.max(0) as f32 / 1000.0);
         let increment = seconds(if white { words.winc } else { words.binc });

@@ -1,7 +1,7 @@
 //! A tree that outlives its search: the next one goes on with the part that the game has come to.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::super::report::MoveStats;
@@ -14,9 +14,12 @@ const FURTHEST: usize = 6;
 /// The tree of the last search, for the next one. Empty at first.
 #[derive(Default)]
 pub struct Kept {
-    tree: Mutex<Option<Tree>>,
+    /// The last tree; before it, while the opponent's move is only guessed, the one that it was taken from.
+    trees: Mutex<Vec<Tree>>,
     /// Nanoseconds that a simulation of the last search took; 0 before any.
     pace: AtomicU64,
+    /// The plies played before the last search, and the score that it expected.
+    expected: Mutex<Option<(usize, f32)>>,
 }
 
 struct Tree {
@@ -35,15 +38,19 @@ pub struct Branch {
 }
 
 impl Kept {
+    fn trees(&self) -> MutexGuard<'_, Vec<Tree>> {
+        // A panic elsewhere leaves nothing half done here.
+        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Forgets the tree.
     pub fn clear(&self) {
-        self.take();
+        self.trees().clear();
     }
 
     /// The most visited moves of the last search's tree: as many at each ply as `widths` says. Moves that were not tried are left out.
     pub fn branches(&self, widths: &[usize]) -> Vec<Branch> {
-        let tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
-        tree.as_ref().map_or_else(Vec::new, |tree| branches(&tree.nodes, 0, widths))
+        self.trees().last().map_or_else(Vec::new, |tree| branches(&tree.nodes, 0, widths))
     }
 
     /// The time that a simulation of the last search took.
@@ -55,36 +62,58 @@ impl Kept {
         self.pace.store(pace.as_nanos() as u64, Ordering::Relaxed);
     }
 
-    fn take(&self) -> Option<Tree> {
-        self.tree.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// The score that the same player expected at the move before, if that was searched.
+    pub(super) fn expected(&self, game: &Game) -> Option<f32> {
+        let expected = *self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        expected.filter(|(plies, _)| plies + 2 == game.plies()).map(|(_, score)| score)
+    }
+
+    /// Bytes of what is kept.
+    pub(super) fn bytes(&self) -> usize {
+        self.trees().iter().map(|tree| tree.nodes.bytes()).sum()
     }
 
     pub(super) fn put(&self, nodes: Nodes, game: &Game, conditions: &Conditions) {
+        let expected = (game.plies(), nodes.root().wdl().score());
+        *self.expected.lock().unwrap_or_else(PoisonError::into_inner) = Some(expected);
         let tree = Tree { nodes, game: game.clone(), conditions: *conditions };
-        *self.tree.lock().unwrap_or_else(PoisonError::into_inner) = Some(tree);
+        self.trees().push(tree);
     }
 
-    /// What is known below a position that the game has come to from the one searched last, if the tree knows it at all. The tree is
-    /// taken out.
-    pub(super) fn below(&self, game: &Game, conditions: &Conditions) -> Option<Nodes> {
-        let tree = self.take().filter(|t| t.conditions == *conditions)?;
-        let plies = game.plies().checked_sub(tree.game.plies()).filter(|p| (1..=FURTHEST).contains(p))?;
-        let (mut at, mut now) = (0, tree.game.clone());
+    /// What is known below a position that the game has come to from one searched before, if the trees know it at all. They are
+    /// forgotten, except that one of no more than `spare` bytes stays while the opponent has not moved yet: another move than the
+    /// guessed one may come, and is in it too.
+    pub(super) fn below(&self, game: &Game, conditions: &Conditions, spare: Option<usize>) -> Option<Nodes> {
+        let mut trees = self.trees();
+        let found = trees.iter().rposition(|tree| tree.conditions == *conditions && tree.find(game).is_some());
+        let below = found.and_then(|i| Some(trees[i].nodes.below(trees[i].find(game)?, 0)));
+        let stays = |tree: &Tree| spare.is_some_and(|bytes| tree.nodes.bytes() <= bytes);
+        let found = found.map(|i| trees.swap_remove(i)).filter(stays);
+        *trees = found.into_iter().collect();
+        below
+    }
+}
+
+impl Tree {
+    /// The node of a position that the game has come to, if there is one that was looked at.
+    fn find(&self, game: &Game) -> Option<usize> {
+        let plies = game.plies().checked_sub(self.game.plies()).filter(|p| (1..=FURTHEST).contains(p))?;
+        let (mut at, mut now) = (0, self.game.clone());
         for left in (0..plies).rev() {
             // The board that the move is to lead to: one of those before the game's position, or its own.
             let wanted = match left {
                 0 => shakmaty::Position::board(game.position()),
                 _ => game.earlier().get(left - 1)?,
             };
-            let (child, next) = tree.nodes.node(at).edges.iter().find_map(|edge| {
+            let (child, next) = self.nodes.node(at).edges.iter().find_map(|edge| {
                 let next = now.after(edge.m);
                 (shakmaty::Position::board(next.position()) == wanted).then_some((edge.child, next))
             })?;
             (at, now) = (child?.get() as usize, next);
         }
         // The same boards and the same rights, repetitions and counters.
-        let node = tree.nodes.node(at);
-        (now == *game && node.visits > 0 && !node.edges.is_empty()).then(|| tree.nodes.below(at, 0))
+        let node = self.nodes.node(at);
+        (now == *game && node.visits > 0 && !node.edges.is_empty()).then_some(at)
     }
 }
 

@@ -5,6 +5,7 @@
 //! and the policy's liking for it, and brings that position's win, draw and loss back to the root. The most visited
 //! move is played. Mates, stalemates, repetitions and the fifty-move rule are known exactly.
 
+mod effort;
 mod halving;
 mod kept;
 mod nodes;
@@ -17,6 +18,7 @@ use super::task::{Answer, Search, Task};
 use crate::board::Game;
 use crate::evaluate::{Query, Wdl};
 
+pub use effort::Effort;
 pub use halving::Halving;
 pub use kept::{Branch, Kept};
 
@@ -44,13 +46,16 @@ pub struct Tree {
     pub fpu_reduction: f32,
     /// How the root is searched with few looks.
     pub halving: Halving,
+    /// How the clock is used.
+    pub effort: Effort,
 }
 
 impl Default for Tree {
     fn default() -> Tree {
         // Set by games of the shipped network: benches/README.md has them.
         let halving = Halving { below: 100, most: 4, visit: 50.0, scale: 1.0 };
-        Tree { c_puct: 1.0, c_factor: 2.0, c_base: 10_000.0, fpu_reduction: 0.4, halving }
+        let effort = Effort { falling: 4.0, doubt: 1.5, sure: 0.6 };
+        Tree { c_puct: 1.0, c_factor: 2.0, c_base: 10_000.0, fpu_reduction: 0.4, halving, effort }
     }
 }
 
@@ -75,6 +80,10 @@ struct Run<'a> {
     /// Sum and maximum of the plies that simulations went down.
     plies: u64,
     seldepth: u32,
+    /// What was expected at the move before.
+    before: Option<f32>,
+    /// Bytes of the tree that is kept beside this one.
+    beside: usize,
 }
 
 impl Search for Tree {
@@ -90,6 +99,7 @@ impl Search for Tree {
                 break;
             }
             run.prune();
+            run.take_time();
             if run.simulations >= told {
                 told *= 2;
                 tell(&run.answer().report);
@@ -121,12 +131,14 @@ impl<'a> Run<'a> {
             simulations: 0,
             plies: 0,
             seldepth: 1,
+            before: task.kept.and_then(|kept| kept.expected(task.game)),
+            beside: 0,
         }
     }
 
-    /// Bytes that the tree may hold, so that there is room for a copy of half of it when it is pruned.
+    /// Bytes that the tree may hold beside what is kept, so that there is room for a copy of half of it when it is pruned.
     fn memory(&self) -> usize {
-        self.task.memory / 3 * 2
+        (self.task.memory - self.beside.min(self.task.memory)) / 3 * 2
     }
 
     /// Makes room where the tree has grown too large.
@@ -144,12 +156,15 @@ impl<'a> Run<'a> {
         let goes_on = task.limits.nodes.is_none() && allowed.len() == legal;
         let below = task.kept.and_then(|kept| {
             if goes_on {
-                return kept.below(task.game, task.conditions);
+                // Held: the opponent has not moved yet.
+                let spare = task.stop.is_held().then_some(task.memory / 4);
+                return kept.below(task.game, task.conditions, spare);
             }
             // Its memory is this search's now.
             kept.clear();
             None
         });
+        self.beside = task.kept.map_or(0, Kept::bytes);
         if let Some(nodes) = below {
             self.nodes = nodes;
             self.prune();
@@ -196,6 +211,14 @@ impl<'a> Run<'a> {
             return false;
         }
         self.nodes.root().edges.len() == 1 || limits.save && self.is_settled(start)
+    }
+
+    /// On a clock, asks for as much time as the position deserves. A search that is planned for a number of looks keeps to it.
+    fn take_time(&self) {
+        let on_a_clock = self.task.limits.save && self.task.lines == 1 && self.halving.is_none();
+        if on_a_clock && self.simulations >= 8 {
+            self.task.stop.stretch(self.params.effort.of(&self.nodes, self.before));
+        }
     }
 
     /// Whether the second most visited move could not catch up with the first in the time that is left.
@@ -381,7 +404,7 @@ impl<'a> Run<'a> {
 mod tests {
     use super::*;
     use crate::board::Conditions;
-    use crate::evaluate::{Scripted, Stop};
+    use crate::evaluate::{Scripted, Span, Stop};
     use crate::search::Limits;
     use shakmaty::Position;
     use std::sync::LazyLock;
@@ -519,12 +542,38 @@ mod tests {
     }
 
     #[test]
+    fn another_move_than_the_one_pondered_on_finds_its_tree() {
+        let game = Game::from_fen("r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R b KQkq - 3 3").expect("legal");
+        let kept = Kept::default();
+        let think = |game: &Game, limits: Limits, held| {
+            let stop = Stop::new(held, None);
+            let task = Task { kept: Some(&kept), ..task(game, &limits, 1, &stop, &SCRIPTED) };
+            Tree::default().search(&task, &mut |_| {});
+        };
+        think(&game, Limits { nodes: Some(600), ..Limits::default() }, false);
+        let [best] = &kept.branches(&[1, 2])[..] else { panic!("a best move") };
+        let after = |branch: &Branch| game.after(best.stats.m).after(branch.stats.m);
+        let [guessed, other] = &best.replies[..] else { panic!("two replies") };
+        let known = |game: &Game| {
+            let (limits, stop) = (Limits::default(), Stop::new(false, None));
+            let task = Task { kept: Some(&kept), ..task(game, &limits, 1, &stop, &SCRIPTED) };
+            let mut run = Run::new(&task, Tree::default());
+            run.begin();
+            (run.nodes.root().visits, run.evaluated)
+        };
+        think(&after(guessed), Limits { depth: Some(2), ..Limits::default() }, true);
+        assert_eq!(known(&after(other)), (other.stats.visits, 0));
+        // Once the opponent has moved, nothing else is kept.
+        assert_eq!(known(&after(other)), (1, 1));
+    }
+
+    #[test]
     fn a_settled_root_saves_time_only_on_a_clock() {
         // The only capture wins a queen: there is no need to think about it for long.
         let game = Game::from_fen("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1").expect("legal");
         let think = |save| {
             let start = Instant::now();
-            let stop = Stop::new(false, Some(start + Duration::from_millis(400)));
+            let stop = Stop::new(false, Some(Span::exactly(Duration::from_millis(400))));
             let limits = Limits { deepen: true, save, ..Limits::default() };
             let slow = Scripted::slow(Duration::from_millis(1));
             let task = task(&game, &limits, 1, &stop, &slow);
