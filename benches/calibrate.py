@@ -4,15 +4,18 @@
     python3 benches/calibrate.py play out/ --fastchess fastchess --glance target/release/glance \
         --stockfish stockfish --openings openings.epd --tc 1+0.01 --rounds 25 PLAYER PLAYER …
     python3 benches/calibrate.py fit out/*.pgn
+    python3 benches/calibrate.py summary weights/calibration.csv out/*.pgn > new.csv
     python3 benches/calibrate.py dial out/*.pgn > weights/dial.json
 
 A PLAYER is `sf:1500` (Stockfish at that UCI_Elo), `g:1500` (Glance at that UCI_Elo), or `s:NETWORK,TEMPERATURE,NODES,RELIANCE`
 (a style, given to Glance as a DialFile of its own). Every player meets every other that is listed within `--near` places of
 it. `dial` puts the styles at the ratings that they were found to have. `fit` finds the ratings under which the results are likeliest (Bradley, Terry
-1952), Stockfish's own held at their nominal values, with standard errors by bootstrap over games.
+1952), Stockfish's own held at their nominal values, with standard errors by bootstrap over games. `summary` adds games up to a line a
+pairing and time control; wherever a PGN is read, such a file can be too, so that games can be added to those played before.
 """
 
 import argparse
+import csv
 import itertools
 import json
 import math
@@ -21,7 +24,7 @@ import random
 import re
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 TEN = math.log(10) / 400
 
@@ -71,10 +74,25 @@ def play(args):
         print(f"{one:24} {other:24} {score:6.1f} of {games}", flush=True)
 
 
+POINTS = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
+COLUMNS = ["white", "black", "control", *POINTS]
+
+
 def results(paths):
     """(white, black, points of White) of every finished game."""
+    return [game[:3] for game in finished(paths)]
+
+
+def finished(paths):
+    """The same with the time control."""
     found = []
     for path in paths:
+        if path.endswith(".csv"):
+            with open(path, newline="") as file:
+                for row in csv.DictReader(file):
+                    for result, points in POINTS.items():
+                        found += [(row["white"], row["black"], points, row["control"])] * int(row[result])
+            continue
         tags = {}
         with open(path, errors="replace") as file:
             for line in file:
@@ -83,12 +101,21 @@ def results(paths):
                     if tag[1] == "Event":
                         tags = {}
                     tags[tag[1]] = tag[2]
-                elif tags.get("Result") in ("1-0", "0-1", "1/2-1/2") and line.strip() == "":
+                elif tags.get("Result") in POINTS and line.strip() == "":
                     if "White" in tags:
-                        points = {"1-0": 1.0, "0-1": 0.0}.get(tags["Result"], 0.5)
-                        found.append((tags["White"], tags["Black"], points))
+                        points = POINTS[tags["Result"]]
+                        found.append((tags["White"], tags["Black"], points, tags.get("TimeControl", "?")))
                     tags = {}
     return found
+
+
+def summary(args):
+    count = Counter(finished(args.pgn))
+    rows = sorted({(white, black, control) for white, black, _, control in count})
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for white, black, control in rows:
+        writer.writerow([white, black, control, *(count[white, black, points, control] for points in POINTS.values())])
 
 
 def tally(games, one, other):
@@ -182,6 +209,9 @@ def main():
     f.add_argument("pgn", nargs="+")
     f.add_argument("--bootstrap", type=int, default=100)
     f.set_defaults(run=fit)
+    s = commands.add_parser("summary")
+    s.add_argument("pgn", nargs="+")
+    s.set_defaults(run=summary)
     d = commands.add_parser("dial")
     d.add_argument("pgn", nargs="+")
     d.add_argument("--cut", type=float, default=0.002)

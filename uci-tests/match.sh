@@ -5,7 +5,8 @@
 #   uci-tests/match.sh fastchess openings.epd random [rounds] [tc]             … against a random mover
 #   uci-tests/match.sh fastchess openings.epd tree value [rounds] [tc]         one search against another, without book
 #
-# A round is two games, one with each colour. GLANCE names another binary than target/release/glance.
+# A round is two games, one with each colour. GLANCE names another binary than target/release/glance. Instead of a time control,
+# nodes=128 gives both so many positions a move: the machine's speed then changes nothing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 glance=${GLANCE:-$here/../target/release/glance}
@@ -28,5 +29,10 @@ random)
     shift 2
     ;;
 esac
-exec "$fastchess" -engine "${one[@]}" -engine "${two[@]}" -each tc="${2:-1+0.01}" -rounds "${1:-50}" -concurrency 2 \
+limit=${2:-1+0.01}
+case $limit in
+nodes=*) each=(tc=inf "$limit") ;;
+*) each=(tc="$limit") ;;
+esac
+exec "$fastchess" -engine "${one[@]}" -engine "${two[@]}" -each "${each[@]}" -rounds "${1:-50}" -concurrency 2 \
     -openings file="$openings" format=epd order=random -srand 7 -repeat -recover -pgnout file=match.pgn
