@@ -54,7 +54,7 @@ pub(super) struct Measure {
     /// Positions that it is asked about
     #[arg(long, default_value_t = 1000)]
     engine_count: usize,
-    /// What the network is told of the players' ratings: right, none, +400, -400 …
+    /// What the network is told of the players: right, none, +400, -400 …; pool=otb, lichess, chess-com, engine or none; or both, with a comma
     #[arg(long, default_value = "right", allow_hyphen_values = true)]
     told: Told,
     /// Folder for tables, CSV, JSON and a page of plots
@@ -196,7 +196,7 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, Anyhow> {
 
 /// One set for each shard of the folder, as it is: nothing forgotten.
 pub(super) fn validation_sets(folder: &Path, count: usize) -> Result<Vec<ValidationSet>, Anyhow> {
-    told_sets(folder, count, Told::Right)
+    told_sets(folder, count, Told::default())
 }
 
 /// The same, with other ratings told.

@@ -81,9 +81,18 @@ pub struct Augmentation {
     pub told: Told,
 }
 
+/// What a network is told of the players.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Their ratings.
+    pub ratings: ToldRatings,
+    /// The scale of these; `None` for the one that it is, `Some(None)` for none at all.
+    pub pool: Option<Option<Pool>>,
+}
+
 /// What a network is told of the players' ratings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Told {
+pub enum ToldRatings {
     /// What they are.
     #[default]
     Right,
@@ -96,12 +105,13 @@ pub enum Told {
 impl Told {
     fn change(self, conditions: &mut Conditions) {
         for seat in [&mut conditions.white, &mut conditions.black] {
-            seat.rating = match self {
-                Told::Right => seat.rating,
-                Told::Shifted(by) => seat.rating.map(|r| r + f32::from(by)),
-                Told::None => None,
+            seat.rating = match self.ratings {
+                ToldRatings::Right => seat.rating,
+                ToldRatings::Shifted(by) => seat.rating.map(|r| r + f32::from(by)),
+                ToldRatings::None => None,
             };
         }
+        conditions.pool = self.pool.unwrap_or(conditions.pool);
     }
 }
 
@@ -109,18 +119,28 @@ impl std::str::FromStr for Told {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Told, String> {
-        match text {
-            "right" => Ok(Told::Right),
-            "none" => Ok(Told::None),
-            shift => shift
-                .strip_prefix('+')
-                .unwrap_or(shift)
-                .parse()
-                .ok()
-                .filter(|by: &i16| by.abs() <= 3000)
-                .map(Told::Shifted)
-                .ok_or_else(|| format!("'{text}': right, none, or points like +400 or -400 are expected")),
+        let mut told = Told::default();
+        for word in text.split(',') {
+            let shift = || word.strip_prefix('+').unwrap_or(word).parse().ok().filter(|by: &i16| by.abs() <= 3000);
+            let pool = |name: &str| serde_json::from_value::<Pool>(name.into()).ok().map(Some);
+            match (word, word.strip_prefix("pool=")) {
+                ("right", _) => {}
+                ("none", _) => told.ratings = ToldRatings::None,
+                (_, Some("none")) => told.pool = Some(None),
+                (_, Some(name)) if pool(name).is_some() => told.pool = pool(name),
+                _ => {
+                    told.ratings = shift().map(ToldRatings::Shifted).ok_or_else(|| {
+                        let names =
+                            Pool::ALL.map(|p| serde_json::to_value(p).unwrap_or_default()).map(|v| v.to_string());
+                        let names = names.join(", ").replace('"', "");
+                        format!(
+                            "'{word}': right, none, points like +400 or -400, or pool= one of {names}, none is expected"
+                        )
+                    })?;
+                }
+            }
         }
+        Ok(told)
     }
 }
 
@@ -132,7 +152,7 @@ impl Default for Augmentation {
             flip_colours: 0.0,
             eval_weight: 0.75,
             people_eval_weight: 0.25,
-            told: Told::Right,
+            told: Told::default(),
         }
     }
 }
@@ -286,4 +306,25 @@ pub fn sample(game: &Game, conditions: &Conditions, played: Move, policy: bool, 
     let legal = moves.iter().map(|&m| MoveIndex::seen_by(m, turn).get() as u16).collect();
     let features = Features::of(game, conditions);
     Sample { features, legal, target, policy, wdl, taken: None, facts: Facts::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_read_and_what_is_not_understood_is_named() {
+        let told = |text: &str| text.parse::<Told>();
+        assert_eq!(told("right"), Ok(Told::default()));
+        let shifted = Told { ratings: ToldRatings::Shifted(-400), pool: Some(Some(Pool::Otb)) };
+        assert_eq!(told("pool=otb,-400"), Ok(shifted));
+        assert_eq!(told("none,pool=none"), Ok(Told { ratings: ToldRatings::None, pool: Some(None) }));
+        assert_eq!(told("+4000").expect_err("too many").lines().count(), 1);
+        let error = told("pool=fide").expect_err("no such pool");
+        assert!(error.starts_with("'pool=fide': ") && error.contains("otb, lichess, chess-com, engine"), "{error}");
+        let mut conditions = Conditions { pool: Some(Pool::Lichess), ..Conditions::STRONGEST };
+        let before = conditions.white.rating.expect("told");
+        shifted.change(&mut conditions);
+        assert_eq!((conditions.pool, conditions.white.rating), (Some(Pool::Otb), Some(before - 400.0)));
+    }
 }
