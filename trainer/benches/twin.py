@@ -68,7 +68,8 @@ class Twin(nn.Module):
         self.blocks = nn.ModuleList(Block(trunk) for _ in range(trunk["layers"]))
         smolgen = trunk.get("smolgen")
         self.maps = nn.Parameter(torch.randn(smolgen["generate"], 4096) * 0.05) if smolgen else None
-        self.start, self.end, self.promotion = nn.Linear(d, dim), nn.Linear(d, dim), nn.Linear(dim, 4)
+        self.start, self.end = nn.Linear(d, dim), nn.Linear(d, dim, bias=False)
+        self.promotion = nn.Linear(dim, 4, bias=False)
         self.compress = nn.Linear(d, value["compress"])
         self.hidden, self.wdl = nn.Linear(64 * value["compress"], value["hidden"]), nn.Linear(value["hidden"], 3)
         self.register_buffer("table", torch.randperm(LOGITS)[:MOVES])
