@@ -6,7 +6,8 @@
 #   uci-tests/match.sh fastchess openings.epd tree value [rounds] [tc]         one search against another, without book
 #
 # A round is two games, one with each colour. GLANCE names another binary than target/release/glance. Instead of a time control,
-# nodes=128 gives both so many positions a move: the machine's speed then changes nothing.
+# nodes=128 gives both so many positions a move: the machine's speed then changes nothing. Such games are given up when nine pawns
+# down for four moves, and drawn when within 0.2 for eight moves after the sixtieth.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 glance=${GLANCE:-$here/../target/release/glance}
@@ -31,7 +32,7 @@ random)
 esac
 limit=${2:-1+0.01}
 case $limit in
-nodes=*) each=(tc=inf "$limit") ;;
+nodes=*) each=(tc=inf "$limit" -resign movecount=4 score=900 -draw movenumber=60 movecount=8 score=20) ;;
 *) each=(tc="$limit") ;;
 esac
 exec "$fastchess" -engine "${one[@]}" -engine "${two[@]}" -each "${each[@]}" -rounds "${1:-50}" -concurrency 2 \
