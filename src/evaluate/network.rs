@@ -63,8 +63,7 @@ impl FromStr for BackendName {
 pub struct NetworkEvaluator<B: Kernels> {
     network: Network<B>,
     device: B::Device,
-    threads: usize,
-    /// Threads that share batches, where there are several. They wait between batches: starting them each time costs a tenth of one.
+    /// Threads that share batches, where there are several. They wait between batches, which costs less than to start them each time.
     pool: Option<ThreadPool>,
     /// Nanoseconds that a position took last time.
     pace: AtomicU64,
@@ -78,8 +77,7 @@ impl<B: Kernels> NetworkEvaluator<B> {
     pub fn new(weights: &[u8], device: B::Device, threads: usize) -> Result<Self, WeightsError> {
         let network = load(weights, &device)?;
         let pool = (threads > 1).then(|| ThreadPoolBuilder::new().num_threads(threads).build().ok()).flatten();
-        let threads = pool.as_ref().map_or(1, ThreadPool::current_num_threads);
-        Ok(NetworkEvaluator { network, device, threads, pool, pace: AtomicU64::new(0) })
+        Ok(NetworkEvaluator { network, device, pool, pace: AtomicU64::new(0) })
     }
 
     /// What the network is made of.
@@ -148,7 +146,7 @@ impl<B: Kernels> Evaluator for NetworkEvaluator<B> {
 
     /// One thread gains little from more at once; several share what they are given.
     fn batch(&self) -> usize {
-        if self.threads == 1 { 1 } else { 2 * self.threads }
+        self.pool.as_ref().map_or(1, |pool| 2 * pool.current_num_threads())
     }
 
     fn evaluate(&self, batch: &[Query], stop: &Stop) -> Result<Vec<Evaluation>, Stopped> {
@@ -156,8 +154,8 @@ impl<B: Kernels> Evaluator for NetworkEvaluator<B> {
         let Some(pool) = self.pool.as_ref().filter(|_| !first) else {
             return self.pieces(batch, first, stop);
         };
-        let parts =
-            batch.par_chunks(batch.len().div_ceil(self.threads).max(1)).map(|part| self.pieces(part, false, stop));
+        let share = batch.len().div_ceil(pool.current_num_threads()).max(1);
+        let parts = batch.par_chunks(share).map(|part| self.pieces(part, false, stop));
         let parts: Vec<Result<Vec<Evaluation>, Stopped>> = pool.install(|| parts.collect());
         let mut out = Vec::with_capacity(batch.len());
         for part in parts {

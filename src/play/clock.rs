@@ -51,9 +51,9 @@ impl Clock {
         let spare = (safe - lag).max(0);
         let share = spare / moves + self.increment.clamp(0, 1 << 40) * 3 / 4;
         // The last move before the control may take nearly all; any other no more than half.
-        let most = if moves == 1 { safe * 9 / 10 } else { safe / 2 };
+        let limit = if moves == 1 { safe * 9 / 10 } else { safe / 2 };
         let on_the_way = |time: i64| time.saturating_sub(overhead.min(time / 2));
-        let plan = on_the_way(share.min(most));
+        let plan = on_the_way(share.min(limit));
         let most = on_the_way((STRETCH * share).min(spare / 4)).max(plan);
         Some(Span { plan: millis(plan), most: millis(most) })
     }

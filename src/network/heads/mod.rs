@@ -68,19 +68,20 @@ impl<B: Kernels> Policy<B> {
     ) -> Moves<B> {
         // A config that was checked gives each head what it reads.
         let squares = || squares.cloned().unwrap_or_else(|| trunked.rows.clone());
-        match self {
-            Policy::FromTo(head) => Moves::Logits(wide(head.forward(squares()))),
-            Policy::Squares(head) => Moves::Logits(wide(head.forward(squares()))),
-            Policy::Map(head) => Moves::Logits(wide(head.forward(squares()))),
+        let logits = match self {
+            Policy::FromTo(head) => head.forward(squares()),
+            Policy::Squares(head) => head.forward(squares()),
+            Policy::Map(head) => head.forward(squares()),
             Policy::Cls(linear) => {
                 let [n, tokens, d] = trunked.dims();
                 let cls = trunked.rows.clone().reshape([n, tokens * d]).slice([0..n, 0..d]);
-                Moves::Logits(wide(linear.forward(cls)))
+                linear.forward(cls)
             }
             Policy::Path(head) => match (embedding.set(), trunk) {
-                (Some(set), Trunk::Encoder(encoder)) => head.forward(trunked, set, encoder, question),
+                (Some(set), Trunk::Encoder(encoder)) => return head.forward(trunked, set, encoder, question),
                 _ => unreachable!("Config::check allows this head with a set and an encoder only"),
             },
-        }
+        };
+        Moves::Logits(wide(logits))
     }
 }

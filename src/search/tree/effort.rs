@@ -14,9 +14,6 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Always as planned.
-    pub const FIXED: Effort = Effort { falling: 0.0, doubt: 1.0, sure: 1.0 };
-
     /// How many times the planned time the root deserves, whose player expected the score `before` at the move before.
     pub(super) fn of(&self, nodes: &Nodes, before: Option<f32>) -> f64 {
         let root = nodes.root();

@@ -85,12 +85,12 @@ impl Kept {
     /// guessed one may come, and is in it too.
     pub(super) fn below(&self, game: &Game, conditions: &Conditions, spare: Option<usize>) -> Option<Nodes> {
         let mut trees = self.trees();
-        let found = trees.iter().rposition(|tree| tree.conditions == *conditions && tree.find(game).is_some());
-        let below = found.and_then(|i| Some(trees[i].nodes.below(trees[i].find(game)?, 0)));
-        let stays = |tree: &Tree| spare.is_some_and(|bytes| tree.nodes.bytes() <= bytes);
-        let found = found.map(|i| trees.swap_remove(i)).filter(stays);
-        *trees = found.into_iter().collect();
-        below
+        let newest_first = std::mem::take(&mut *trees).into_iter().rev();
+        let mut known = newest_first.filter(|tree| tree.conditions == *conditions);
+        let (tree, at) = known.find_map(|tree| tree.find(game).map(|at| (tree, at)))?;
+        let below = tree.nodes.below(at, 0);
+        trees.extend(Some(tree).filter(|tree| spare.is_some_and(|bytes| tree.nodes.bytes() <= bytes)));
+        Some(below)
     }
 }
 
