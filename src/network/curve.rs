@@ -4,6 +4,8 @@ use burn::tensor::Tensor;
 use burn::tensor::activation::{gelu, gelu_approximate, silu};
 use burn::tensor::backend::Backend;
 
+use super::vectors::widest;
+
 /// A smooth activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Curve {
@@ -21,15 +23,16 @@ const CUBE: f32 = 0.044_715;
 
 /// e^x to 2e-7 of itself, without a branch: 2^k times a polynomial (the classic Cephes one) on the rest.
 #[inline(always)]
-fn exp(x: f32) -> f32 {
+pub(super) fn exp(x: f32) -> f32 {
     let x = x.clamp(-87.0, 88.0);
-    // Rounds to the nearest whole number: the sum has no bits left for less.
+    // Rounds to the nearest whole number: the sum has no bits left for less, and its last bits are that number.
     const ROUND: f32 = 12_582_912.0;
-    let k = (x * std::f32::consts::LOG2_E + ROUND) - ROUND;
+    let whole = x * std::f32::consts::LOG2_E + ROUND;
+    let k = whole - ROUND;
     let r = x - k * 0.693_359_4 + k * 2.121_944_4e-4;
     let p =
         ((((1.987_569_2e-4 * r + 1.398_2e-3) * r + 8.333_452e-3) * r + 4.166_579_6e-2) * r + 1.666_666_5e-1) * r + 0.5;
-    let scale = f32::from_bits(((k as i32 + 127) << 23) as u32);
+    let scale = f32::from_bits(whole.to_bits().wrapping_add(127) << 23);
     (p * r * r + r + 1.0) * scale
 }
 
@@ -68,9 +71,24 @@ impl Curve {
     pub(super) fn apply(self, numbers: &[f32], wanted: bool) -> (Vec<f32>, Option<Vec<f32>>) {
         // One loop a kind, so that each is vectorised.
         match self {
-            Curve::Gelu => map(numbers, wanted, |x| Curve::Gelu.at(x)),
-            Curve::GeluTanh => map(numbers, wanted, |x| Curve::GeluTanh.at(x)),
-            Curve::Silu => map(numbers, wanted, |x| Curve::Silu.at(x)),
+            Curve::Gelu => map(
+                numbers,
+                wanted,
+                #[inline(always)]
+                |x| Curve::Gelu.at(x),
+            ),
+            Curve::GeluTanh => map(
+                numbers,
+                wanted,
+                #[inline(always)]
+                |x| Curve::GeluTanh.at(x),
+            ),
+            Curve::Silu => map(
+                numbers,
+                wanted,
+                #[inline(always)]
+                |x| Curve::Silu.at(x),
+            ),
         }
     }
 
@@ -106,14 +124,29 @@ impl Curve {
     }
 }
 
+#[inline(always)]
 fn map(numbers: &[f32], wanted: bool, at: impl Fn(f32) -> (f32, f32)) -> (Vec<f32>, Option<Vec<f32>>) {
+    let mut values = vec![0.0; numbers.len()];
     if !wanted {
-        return (numbers.iter().map(|&x| at(x).0).collect(), None);
+        widest(
+            #[inline(always)]
+            || {
+                for (x, value) in numbers.iter().zip(&mut values) {
+                    (*value, _) = at(*x);
+                }
+            },
+        );
+        return (values, None);
     }
-    let (mut values, mut derivatives) = (vec![0.0; numbers.len()], vec![0.0; numbers.len()]);
-    for ((x, value), derivative) in numbers.iter().zip(&mut values).zip(&mut derivatives) {
-        (*value, *derivative) = at(*x);
-    }
+    let mut derivatives = vec![0.0; numbers.len()];
+    widest(
+        #[inline(always)]
+        || {
+            for ((x, value), derivative) in numbers.iter().zip(&mut values).zip(&mut derivatives) {
+                (*value, *derivative) = at(*x);
+            }
+        },
+    );
     (values, Some(derivatives))
 }
 

@@ -17,6 +17,7 @@ mod norm;
 mod precision;
 mod smolgen;
 mod trunk;
+mod vectors;
 mod weights;
 
 pub use config::{

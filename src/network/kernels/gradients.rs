@@ -8,8 +8,8 @@ use burn::tensor::backend::Backend;
 use burn::tensor::ops::{FloatTensor, IntTensor};
 use burn::tensor::{DType, Tensor};
 
-use super::super::precision::{cast, wide};
-use super::{Curve, Kernels, Shape, attention_weights, from, into, rms_norm_parts, scale, split_heads, widen};
+use super::super::precision::cast;
+use super::{Curve, Kernels, Shape, attention_weights, from, into, scale, split_heads};
 
 #[derive(Debug)]
 struct Attention;
@@ -31,10 +31,9 @@ fn attention_gradients<B: Kernels>(grad: FloatTensor<B>, (saved, shape): Saved<B
     let grad = split_heads(from::<B, 2>(grad), shape);
     let merge = |x: Tensor<B, 4>| from::<B, 2>(B::merge_heads(into(x)));
     let dv = p.clone().swap_dims(2, 3).matmul(grad.clone());
-    // Softmax: ds = p ∘ dp − p · Σ p ∘ dp.
-    let (p, dtype) = widen(p);
-    let dp = wide(grad.matmul(split_heads(v, shape).swap_dims(2, 3))) * p.clone();
-    let scores = dp.clone() - p * dp.sum_dim(3);
+    let dp = grad.matmul(split_heads(v, shape).swap_dims(2, 3));
+    let dtype = p.dtype();
+    let scores: Tensor<B, 4> = from(B::attend_gradient(into(p), into(dp)));
     let ds = cast(scores.clone(), dtype);
     let dq = merge(ds.clone().matmul(split_heads(k, shape))).mul_scalar(scale);
     let dk = merge(ds.clone().swap_dims(2, 3).matmul(split_heads(q, shape))).mul_scalar(scale);
@@ -119,19 +118,13 @@ impl<B: Kernels> Backward<B, 1> for Around {
 #[derive(Debug)]
 struct RmsNorm;
 
-impl<B: Backend> Backward<B, 1> for RmsNorm {
+impl<B: Kernels> Backward<B, 1> for RmsNorm {
     /// The normalised rows and their scales.
     type State = (FloatTensor<B>, FloatTensor<B>);
 
     fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
         let (y, scale) = ops.state;
-        let (y, scale) = (from::<B, 2>(y), from::<B, 2>(scale));
-        unary::<B, _>(ops.parents, ops.node, grads, |grad| {
-            let (grad, dtype) = widen(from::<B, 2>(grad));
-            let y = wide(y);
-            let along = (grad.clone() * y.clone()).mean_dim(1);
-            into(cast((grad - y * along) * scale, dtype))
-        });
+        unary::<B, _>(ops.parents, ops.node, grads, |grad| B::rms_norm_gradient(grad, y, scale));
     }
 }
 
@@ -147,7 +140,7 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         let (q, k, v) = (q.primitive, k.primitive, v.primitive);
         // The attended values, and what the gradients will want.
         let look = |bias: Option<FloatTensor<B>>, [q, k, v]: [FloatTensor<B>; 3]| {
-            let p = attention_weights::<B>(from(q.clone()), from(k.clone()), bias.map(from), shape);
+            let p = attention_weights::<B>(from(q.clone()), from(k.clone()), bias, shape);
             let out = p.clone().matmul(split_heads(from::<B, 2>(v.clone()), shape));
             (([q, k, v, into(p)], shape), B::merge_heads(into(out)))
         };
@@ -206,14 +199,14 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         B::bytes(bytes, shape, device)
     }
 
-    fn rms_norm(x: FloatTensor<Self>) -> FloatTensor<Self> {
-        match RmsNorm.prepare::<C>([x.node.clone()]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => {
-                let (y, scale) = rms_norm_parts(from::<B, 2>(x.primitive));
-                let y = into(y);
-                prep.finish((y.clone(), into(scale)), y)
-            }
-            OpsKind::UnTracked(prep) => prep.finish(B::rms_norm(x.primitive)),
-        }
+    fn rms_norm(x: FloatTensor<Self>, _: bool) -> (FloatTensor<Self>, Option<FloatTensor<Self>>) {
+        let y = match RmsNorm.prepare::<C>([x.node.clone()]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => match B::rms_norm(x.primitive, true) {
+                (y, Some(scale)) => prep.finish((y.clone(), scale), y),
+                (_, None) => unreachable!("it was wanted"),
+            },
+            OpsKind::UnTracked(prep) => prep.finish(B::rms_norm(x.primitive, false).0),
+        };
+        (y, None)
     }
 }

@@ -7,6 +7,7 @@
 mod flex;
 #[cfg(feature = "training")]
 mod gradients;
+mod rows;
 
 use burn::tensor::activation::softmax;
 use burn::tensor::backend::Backend;
@@ -30,8 +31,20 @@ pub trait Kernels: Backend {
         shape: Shape,
     ) -> FloatTensor<Self> {
         let [q, k, v] = [q, k, v].map(|t| from::<Self, 2>(t));
-        let p = attention_weights(q, k, bias.map(from), shape);
+        let p = attention_weights(q, k, bias, shape);
         Self::merge_heads(into(p.matmul(split_heads(v, shape))))
+    }
+
+    /// `softmax(scores × scale + bias)` over the last dimension of `[n, heads, tokens, tokens]`; the bias as in
+    /// [`biased_attention`](Kernels::biased_attention).
+    fn attend(scores: FloatTensor<Self>, bias: Option<FloatTensor<Self>>, scale: f64) -> FloatTensor<Self> {
+        into(weighed::<Self>(from(scores), bias.map(from), scale))
+    }
+
+    /// The gradient of the scores before [`attend`](Kernels::attend)'s softmax, from the weights p and their gradient dp: `p ∘ (dp − Σ p ∘ dp)`,
+    /// in single precision.
+    fn attend_gradient(p: FloatTensor<Self>, dp: FloatTensor<Self>) -> FloatTensor<Self> {
+        into(weighed_gradient::<Self>(from(p), from(dp)))
     }
 
     /// `[n, heads, tokens, c]` to rows `[n × tokens, heads × c]`.
@@ -63,10 +76,16 @@ pub trait Kernels: Backend {
         unpack::<Self>(&bytes, device).reshape(shape).into_primitive()
     }
 
-    /// `x / √(mean(x²) + ε)` over the last dimension of `[rows, d]`.
-    fn rms_norm(x: FloatTensor<Self>) -> FloatTensor<Self> {
-        let (y, _) = rms_norm_parts(from::<Self, 2>(x));
-        into(y)
+    /// `x / √(mean(x²) + ε)` over the last dimension of `[rows, d]`, and where it is `wanted` what each row was multiplied by,
+    /// `[rows, 1]` in single precision.
+    fn rms_norm(x: FloatTensor<Self>, wanted: bool) -> (FloatTensor<Self>, Option<FloatTensor<Self>>) {
+        let (y, scale) = rms_norm_parts(from::<Self, 2>(x));
+        (into(y), wanted.then(|| into(scale)))
+    }
+
+    /// The gradient of [`rms_norm`](Kernels::rms_norm)'s rows from that of the normalised rows y: `(dy − y · mean(dy ∘ y)) × scale`.
+    fn rms_norm_gradient(dy: FloatTensor<Self>, y: FloatTensor<Self>, scale: FloatTensor<Self>) -> FloatTensor<Self> {
+        into(rms_norm_parts_gradient::<Self>(from(dy), from(y), from(scale)))
     }
 }
 
@@ -94,20 +113,33 @@ pub(in crate::network) fn split_heads<B: Backend>(x: Tensor<B, 2>, Shape { token
 }
 
 /// `softmax(q·kᵀ/√c + bias)`: `[n, heads, tokens, tokens]`.
-fn attention_weights<B: Backend>(
+fn attention_weights<B: Kernels>(
     q: Tensor<B, 2>,
     k: Tensor<B, 2>,
-    bias: Option<Tensor<B, 4>>,
+    bias: Option<FloatTensor<B>>,
     shape: Shape,
 ) -> Tensor<B, 4> {
-    let scaled = q.clone().mul_scalar(scale(&q, shape.heads));
-    let scores = split_heads(scaled, shape).matmul(split_heads(k, shape).swap_dims(2, 3));
+    let scale = scale(&q, shape.heads);
+    let scores = split_heads(q, shape).matmul(split_heads(k, shape).swap_dims(2, 3));
+    from(B::attend(into(scores), bias, scale))
+}
+
+/// `softmax(scores × scale + bias)` over the last dimension.
+fn weighed<B: Backend>(scores: Tensor<B, 4>, bias: Option<Tensor<B, 4>>, scale: f64) -> Tensor<B, 4> {
+    let scaled = scores.mul_scalar(scale);
     let biased = match bias {
-        Some(bias) => scores + bias,
-        None => scores,
+        Some(bias) => scaled + bias,
+        None => scaled,
     };
     let (biased, dtype) = widen(biased);
     cast(softmax(biased, 3), dtype)
+}
+
+/// `p ∘ (dp − Σ p ∘ dp)`: the gradient through a softmax over the last dimension, in single precision.
+fn weighed_gradient<B: Backend>(p: Tensor<B, 4>, dp: Tensor<B, 4>) -> Tensor<B, 4> {
+    let p = wide(p);
+    let dp = wide(dp) * p.clone();
+    dp.clone() - p * dp.sum_dim(3)
 }
 
 /// In single precision, and as what it came.
@@ -205,6 +237,13 @@ fn rms_norm_parts<B: Backend>(x: Tensor<B, 2>) -> (Tensor<B, 2>, Tensor<B, 2>) {
     let (x, dtype) = widen(x);
     let scale = x.clone().square().mean_dim(1).add_scalar(EPSILON).sqrt().recip();
     (cast(x * scale.clone(), dtype), scale)
+}
+
+/// The gradient through [`rms_norm_parts`], as the gradient came.
+fn rms_norm_parts_gradient<B: Backend>(dy: Tensor<B, 2>, y: Tensor<B, 2>, scale: Tensor<B, 2>) -> Tensor<B, 2> {
+    let ((dy, dtype), y) = (widen(dy), wide(y));
+    let along = (dy.clone() * y.clone()).mean_dim(1);
+    cast((dy - y * along) * scale, dtype)
 }
 
 #[cfg(test)]
