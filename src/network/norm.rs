@@ -39,5 +39,5 @@ impl<B: Kernels> Norm<B> {
 
 /// Root-mean-square normalisation of rows.
 pub(super) fn norm<B: Kernels>(x: Tensor<B, 2>) -> Tensor<B, 2> {
-    from(B::rms_norm(into(x), false).0)
+    from(B::rms_norm(into(x)))
 }

@@ -8,17 +8,17 @@ use pulp::{Arch, Simd, WithSimd};
 /// change something that it captures, or what is called is not itself but a shim that the compiler keeps apart. Plain `for`
 /// loops; an iterator's `for_each` or `collect` may be compiled apart as well.
 #[inline]
-pub(super) fn widest<T>(run: impl FnMut() -> T) -> T {
-    Arch::new().dispatch(Loop(run))
+pub(super) fn widest(run: impl FnMut()) {
+    Arch::new().dispatch(Loop(run));
 }
 
 struct Loop<F>(F);
 
-impl<T, F: FnMut() -> T> WithSimd for Loop<F> {
-    type Output = T;
+impl<F: FnMut()> WithSimd for Loop<F> {
+    type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(mut self, _: S) -> T {
-        (self.0)()
+    fn with_simd<S: Simd>(mut self, _: S) {
+        (self.0)();
     }
 }

@@ -9,10 +9,10 @@ use super::{
     rms_norm_parts_gradient, rows, spread, weighed, weighed_gradient,
 };
 
-/// The tensor with its numbers in a row, and no other tensor's.
+/// The tensor with its numbers in a row, for writing to them: that copies them only where another tensor shares them.
 fn owned(x: burn_flex::FlexTensor) -> burn_flex::FlexTensor {
-    // Not to be held beside the copy, or the numbers would be shared and written elsewhere.
     let contiguous = x.to_contiguous();
+    // Or it would be that other tensor.
     drop(x);
     contiguous
 }
@@ -66,16 +66,15 @@ impl Kernels for burn_flex::Flex {
     }
 
     /// In place and in one pass.
-    fn rms_norm(x: FloatTensor<Self>, wanted: bool) -> (FloatTensor<Self>, Option<FloatTensor<Self>>) {
+    fn rms_norm_scaled(x: FloatTensor<Self>) -> (FloatTensor<Self>, FloatTensor<Self>) {
         if x.dtype() != DType::F32 {
             let (y, scale) = rms_norm_parts(from::<Self, 2>(x));
-            return (into(y), wanted.then(|| into(scale)));
+            return (into(y), into(scale));
         }
         let mut x = owned(x);
         let [rows, d] = x.layout().shape().dims::<2>();
         let scale = rows::rms_norm(x.storage_mut(), d, EPSILON as f32);
-        let scale = wanted.then(|| burn_flex::FlexTensor::from_data(TensorData::new(scale, [rows, 1])));
-        (x, scale)
+        (x, burn_flex::FlexTensor::from_data(TensorData::new(scale, [rows, 1])))
     }
 
     /// Copies runs of c numbers: burn-flex's own copy of a four-dimensional view goes number by number.

@@ -199,14 +199,13 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         B::bytes(bytes, shape, device)
     }
 
-    fn rms_norm(x: FloatTensor<Self>, _: bool) -> (FloatTensor<Self>, Option<FloatTensor<Self>>) {
-        let y = match RmsNorm.prepare::<C>([x.node.clone()]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => match B::rms_norm(x.primitive, true) {
-                (y, Some(scale)) => prep.finish((y.clone(), scale), y),
-                (_, None) => unreachable!("it was wanted"),
-            },
-            OpsKind::UnTracked(prep) => prep.finish(B::rms_norm(x.primitive, false).0),
-        };
-        (y, None)
+    fn rms_norm(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        match RmsNorm.prepare::<C>([x.node.clone()]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => {
+                let (y, scale) = B::rms_norm_scaled(x.primitive);
+                prep.finish((y.clone(), scale), y)
+            }
+            OpsKind::UnTracked(prep) => prep.finish(B::rms_norm(x.primitive)),
+        }
     }
 }

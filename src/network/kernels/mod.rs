@@ -76,11 +76,15 @@ pub trait Kernels: Backend {
         unpack::<Self>(&bytes, device).reshape(shape).into_primitive()
     }
 
-    /// `x / √(mean(x²) + ε)` over the last dimension of `[rows, d]`, and where it is `wanted` what each row was multiplied by,
-    /// `[rows, 1]` in single precision.
-    fn rms_norm(x: FloatTensor<Self>, wanted: bool) -> (FloatTensor<Self>, Option<FloatTensor<Self>>) {
+    /// `x / √(mean(x²) + ε)` over the last dimension of `[rows, d]`.
+    fn rms_norm(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::rms_norm_scaled(x).0
+    }
+
+    /// [`rms_norm`](Kernels::rms_norm), and what each row was multiplied by, `[rows, 1]` in single precision.
+    fn rms_norm_scaled(x: FloatTensor<Self>) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let (y, scale) = rms_norm_parts(from::<Self, 2>(x));
-        (into(y), wanted.then(|| into(scale)))
+        (into(y), into(scale))
     }
 
     /// The gradient of [`rms_norm`](Kernels::rms_norm)'s rows from that of the normalised rows y: `(dy − y · mean(dy ∘ y)) × scale`.
