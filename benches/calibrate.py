@@ -6,10 +6,12 @@
     python3 benches/calibrate.py fit out/*.pgn
     python3 benches/calibrate.py summary weights/calibration.csv out/*.pgn > new.csv
     python3 benches/calibrate.py dial out/*.pgn > weights/dial.json
+    python3 benches/calibrate.py plot out/*.pgn > calibration.svg
 
-A PLAYER is `sf:1500` (Stockfish at that UCI_Elo), `g:1500` (Glance at that UCI_Elo), or `s:NETWORK,TEMPERATURE,NODES,RELIANCE`
-(a style, given to Glance as a DialFile of its own). Every player meets every other that is listed within `--near` places of
-it. `dial` puts the styles at the ratings that they were found to have. `fit` finds the ratings under which the results are likeliest (Bradley, Terry
+A PLAYER is `sf:1500` (Stockfish at that UCI_Elo), `g:1500` (Glance at that UCI_Elo), `s:NETWORK,TEMPERATURE,NODES,RELIANCE`
+(a style, given to Glance as a DialFile of its own), `fairy:-5` (Fairy-Stockfish at that Skill Level), or `uci:COMMAND,depth=1` (any
+engine; `nodes=`, or nothing, for its full strength). Every player meets every other that is listed within `--near` places of
+it. `plot` draws what was found at every `g:`, and `dial` puts the styles at the ratings that they were found to have. `fit` finds the ratings under which the results are likeliest (Bradley, Terry
 1952), Stockfish's own held at their nominal values, with standard errors by bootstrap over games. `summary` adds games up to a line a
 pairing and time control; wherever a PGN is read, such a file can be too, so that games can be added to those played before.
 """
@@ -41,6 +43,11 @@ def engine(name, args):
     if kind == "sf":
         return ["-engine", f"cmd={args.stockfish}", f"name={name}", "option.UCI_LimitStrength=true",
                 f"option.UCI_Elo={what}", "option.Hash=16"]
+    if kind == "fairy":
+        return ["-engine", "cmd=fairy-stockfish", f"name={name}", f"option.Skill Level={what}", "option.Hash=16"]
+    if kind == "uci":
+        command, *limits = what.split(",")
+        return ["-engine", f"cmd={command}", f"name={name}", *limits]
     words = ["-engine", f"cmd={args.glance}", f"name={name}", "option.UCI_LimitStrength=true", "option.Hash=16"]
     if kind == "g":
         return words + [f"option.UCI_Elo={what}"]
@@ -50,17 +57,17 @@ def engine(name, args):
         with open(path, "w") as file:
             json.dump({"points": [point, dict(point, elo=1501)]}, file)
         return words + ["option.UCI_Elo=1500", f"option.DialFile={path}"]
-    sys.exit(f"player '{name}': sf:, g: or s: is expected")
+    sys.exit(f"player '{name}': sf:, g:, s:, fairy: or uci: is expected")
 
 
 def play(args):
     os.makedirs(args.out, exist_ok=True)
     near = args.near or len(args.players)
     for (i, one), (j, other) in itertools.combinations(enumerate(args.players), 2):
-        both_anchors = one.startswith("sf:") and other.startswith("sf:")
-        if j - i > near or both_anchors:
+        ours = any(p.startswith(("g:", "s:")) for p in (one, other))
+        if j - i > near or not ours:
             continue
-        pgn = os.path.join(args.out, f"{one}-{other}.pgn".replace(":", "").replace(",", "_"))
+        pgn = os.path.join(args.out, f"{one}-{other}.pgn".replace(":", "").replace(",", "_").replace("/", "_"))
         if os.path.exists(pgn):
             continue
         command = [args.fastchess, *engine(one, args), *engine(other, args), "-each", f"tc={args.tc}", "proto=uci",
@@ -153,24 +160,65 @@ def rate(games):
     return ratings
 
 
-def fit(args):
+def estimates(args):
+    """(player, games, rating, half of its 95 % interval) in order of rating; the interval by bootstrap over games."""
     games = results(args.pgn)
     if not games:
         sys.exit("no finished games in these files")
     ratings = rate(games)
     random.seed(1)
     samples = [rate(random.choices(games, k=len(games))) for _ in range(args.bootstrap)]
-    count = defaultdict(int)
-    for white, black, _ in games:
-        count[white] += 1
-        count[black] += 1
-    print(f"{len(games)} games\n\n| player | games | rating | ± (95 %) |\n|---|---|---|---|")
-    for p in sorted(ratings, key=ratings.get):
+    count = Counter(p for game in games for p in game[:2])
+
+    def error(p):
         values = [s[p] for s in samples if p in s]
-        mean = sum(values) / len(values) if values else 0.0
-        error = (sum((v - mean) ** 2 for v in values) / max(1, len(values) - 1)) ** 0.5
-        shown = "anchor" if p.startswith("sf:") else f"{1.96 * error:.0f}"
-        print(f"| {p} | {count[p]} | {ratings[p]:.0f} | {shown} |")
+        mean = sum(values) / max(1, len(values))
+        return 1.96 * (sum((v - mean) ** 2 for v in values) / max(1, len(values) - 1)) ** 0.5
+
+    return len(games), [(p, count[p], ratings[p], error(p)) for p in sorted(ratings, key=ratings.get)]
+
+
+def fit(args):
+    games, found = estimates(args)
+    print(f"{games} games\n\n| player | games | rating | ± (95 %) |\n|---|---|---|---|")
+    for p, count, rating, error in found:
+        print(f"| {p} | {count} | {rating:.0f} | {'anchor' if p.startswith('sf:') else f'{error:.0f}'} |")
+
+
+def plot(args):
+    """The ratings found against those on the dial, as SVG: where they agree is the diagonal, with 50 points on both sides."""
+    games, found = estimates(args)
+    points = sorted((float(p[2:]), rating, error) for p, _, rating, error in found if p.startswith("g:"))
+    if not points:
+        sys.exit("no player g:… in these files")
+    low = min(min(x, y - e) for x, y, e in points) // 100 * 100
+    high = -(-max(max(x, y + e) for x, y, e in points) // 100) * 100
+    size, margin = 460, 60
+
+    def place(rating):
+        return (rating - low) / (high - low) * size
+
+    def at(x, y):
+        return margin + place(x), 20 + size - place(y)
+
+    band = [(low, low - 50), (low, low + 50), (high, high + 50), (high, high - 50)]
+    corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*corner) for corner in band))
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size + margin + 20} {size + 70}" font-family="sans-serif" font-size="12">',
+        f'<clipPath id="in"><rect x="{margin}" y="20" width="{size}" height="{size}"/></clipPath>',
+        f'<rect width="100%" height="100%" fill="white"/><rect x="{margin}" y="20" width="{size}" height="{size}" fill="none" stroke="#bbb"/>',
+        f'<polygon points="{corners}" fill="#d9e8f6" clip-path="url(#in)"/>',
+    ]
+    for rating in range(int(low), int(high) + 1, 200 if high - low > 1000 else 100):
+        x, y = at(rating, rating)
+        out.append(f'<text x="{x:.1f}" y="{size + 38}" text-anchor="middle">{rating}</text>')
+        out.append(f'<text x="{margin - 8}" y="{y + 4:.1f}" text-anchor="end">{rating}</text>')
+    for setting, rating, error in points:
+        (x, top), (_, bottom), (_, y) = at(setting, rating + error), at(setting, rating - error), at(setting, rating)
+        out.append(f'<path d="M{x:.1f} {top:.1f}V{bottom:.1f}" stroke="#1f5fa8"/><circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="#1f5fa8"/>')
+    out.append(f'<text x="{margin + size / 2}" y="{size + 60}" text-anchor="middle">UCI_Elo ({games} games)</text>')
+    out.append(f'<text transform="translate(16 {20 + size / 2}) rotate(-90)" text-anchor="middle">rating found, with its 95 % interval</text></svg>')
+    print("\n".join(out))
 
 
 def dial(args):
@@ -209,6 +257,10 @@ def main():
     f.add_argument("pgn", nargs="+")
     f.add_argument("--bootstrap", type=int, default=100)
     f.set_defaults(run=fit)
+    o = commands.add_parser("plot")
+    o.add_argument("pgn", nargs="+")
+    o.add_argument("--bootstrap", type=int, default=100)
+    o.set_defaults(run=plot)
     s = commands.add_parser("summary")
     s.add_argument("pgn", nargs="+")
     s.set_defaults(run=summary)
