@@ -10,7 +10,8 @@ use crate::search::{Branch, Limits, Score};
 /// Moves shown at each ply.
 const WIDTHS: [usize; 6] = [4, 3, 2, 1, 1, 1];
 
-/// A tree search over so many positions, and its most visited moves: visits, the network's own probability, expected score.
+/// A tree search over so many positions, and its most visited moves: visits, the network's probability as the search takes it, expected
+/// score.
 ///
 /// # Errors
 /// When the weights cannot be loaded, or have no values to search by.
@@ -38,7 +39,7 @@ fn search(engine: &mut Engine, game: &Game, nodes: u64) -> Result<String, Engine
     if branches.is_empty() {
         return Ok(format!("{} at once ({:?}): no tree was needed", game.uci(best, chess960), decision.source));
     }
-    let mut out = format!("{} positions; visits, probability at a glance, expected score\n", decision.report.nodes);
+    let mut out = format!("{} positions; visits, prior, expected score\n", decision.report.nodes);
     draw(&mut out, "", game, &branches, chess960);
     Ok(out.trim_end().to_owned())
 }

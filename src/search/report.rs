@@ -57,7 +57,7 @@ pub struct Line {
     pub moves: Vec<Move>,
     /// For the player to move.
     pub score: Score,
-    /// The network's probability of the first move.
+    /// The network's probability of the first move; a tree's prior.
     pub probability: f32,
     /// What the search ranked the line by, in its own units.
     pub rank: f32,
@@ -89,7 +89,7 @@ pub struct MoveStats {
     pub m: Move,
     /// How often it was tried.
     pub visits: u32,
-    /// The network's probability of it.
+    /// The network's probability of it, evened out as the search takes it.
     pub prior: f32,
     /// How the game stands after it, for the player who makes it; none before the first visit.
     pub score: Option<Score>,

@@ -12,6 +12,8 @@ mod nodes;
 
 use std::time::Instant;
 
+use shakmaty::Move;
+
 use super::ends::{ended, judged};
 use super::report::{Line, MoveStats, Report, Score};
 use super::task::{Answer, Search, Task};
@@ -44,6 +46,8 @@ pub struct Tree {
     /// How much worse than its position's value a move is taken to be before it was tried, times the root of the
     /// policy's share of the moves that were.
     pub fpu_reduction: f32,
+    /// What the policy's probabilities are evened out by: taken to the power of one over it, and normalised.
+    pub prior_temperature: f32,
     /// How the root is searched with few looks.
     pub halving: Halving,
     /// How the clock is used.
@@ -55,7 +59,15 @@ impl Default for Tree {
         // Set by games of the shipped network: benches/README.md has them.
         let halving = Halving { below: 100, most: 4, visit: 50.0, scale: 1.0 };
         let effort = Effort { falling: 4.0, doubt: 1.5, sure: 0.6 };
-        Tree { c_puct: 1.0, c_factor: 2.0, c_base: 10_000.0, fpu_reduction: 0.4, halving, effort }
+        Tree {
+            c_puct: 1.0,
+            c_factor: 2.0,
+            c_base: 10_000.0,
+            fpu_reduction: 0.4,
+            prior_temperature: 1.0,
+            halving,
+            effort,
+        }
     }
 }
 
@@ -173,9 +185,20 @@ impl<'a> Run<'a> {
         let evaluation = task.evaluator.glance(task.game, task.conditions);
         self.nodes.add(None);
         let moves = evaluation.moves.iter().filter(|e| allowed.contains(&e.m));
-        self.nodes.open(0, moves.map(|e| (e.m, e.probability)));
+        self.open(0, moves.map(|e| (e.m, e.probability)).collect());
         self.evaluated = 1;
         self.back_up(&[0], evaluation.wdl);
+    }
+
+    /// Gives a node its moves, with the policy as the search takes it.
+    fn open(&mut self, at: usize, mut moves: Vec<(Move, f32)>) {
+        let power = 1.0 / self.params.prior_temperature;
+        if power != 1.0 {
+            moves.iter_mut().for_each(|(_, p)| *p = p.powf(power));
+            let sum = moves.iter().map(|m| m.1).sum::<f32>().max(f32::MIN_POSITIVE);
+            moves.iter_mut().for_each(|(_, p)| *p /= sum);
+        }
+        self.nodes.open(at, moves.into_iter());
     }
 
     /// Decides how the root is searched, from the looks that there will be: known, or guessed from the pace of the search before.
@@ -264,7 +287,7 @@ impl<'a> Run<'a> {
         self.evaluated += evaluations.len() as u64;
         for (leaf, evaluation) in leaves.iter().zip(evaluations) {
             let Some(&last) = leaf.path.last() else { continue };
-            self.nodes.open(last as usize, evaluation.moves.iter().map(|e| (e.m, e.probability)));
+            self.open(last as usize, evaluation.moves.iter().map(|e| (e.m, e.probability)).collect());
             self.back_up(&leaf.path, judged(&leaf.game, evaluation.wdl));
         }
         Ok(())
