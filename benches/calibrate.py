@@ -6,7 +6,7 @@
     python3 benches/calibrate.py fit out/*.pgn
     python3 benches/calibrate.py summary weights/calibration.csv out/*.pgn > new.csv
     python3 benches/calibrate.py dial out/*.pgn > weights/dial.json
-    python3 benches/calibrate.py plot out/*.pgn > calibration.svg
+    python3 benches/calibrate.py plot out/*.pgn > calibration.svg      # needs matplotlib
 
 A PLAYER is `sf:1500` (Stockfish at that UCI_Elo), `g:1500` (Glance at that UCI_Elo), `s:NETWORK,TEMPERATURE,NODES,RELIANCE`
 (a style, given to Glance as a DialFile of its own), `fairy:-5` (Fairy-Stockfish at that Skill Level), or `uci:COMMAND,depth=1` (any
@@ -191,34 +191,20 @@ def plot(args):
     points = sorted((float(p[2:]), rating, error) for p, _, rating, error in found if p.startswith("g:"))
     if not points:
         sys.exit("no player g:… in these files")
-    low = min(min(x, y - e) for x, y, e in points) // 100 * 100
-    high = -(-max(max(x, y + e) for x, y, e in points) // 100) * 100
-    size, margin = 460, 60
+    import matplotlib
 
-    def place(rating):
-        return (rating - low) / (high - low) * size
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
 
-    def at(x, y):
-        return margin + place(x), 20 + size - place(y)
-
-    band = [(low, low - 50), (low, low + 50), (high, high + 50), (high, high - 50)]
-    corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*corner) for corner in band))
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size + margin + 20} {size + 70}" font-family="sans-serif" font-size="12">',
-        f'<clipPath id="in"><rect x="{margin}" y="20" width="{size}" height="{size}"/></clipPath>',
-        f'<rect width="100%" height="100%" fill="white"/><rect x="{margin}" y="20" width="{size}" height="{size}" fill="none" stroke="#bbb"/>',
-        f'<polygon points="{corners}" fill="#d9e8f6" clip-path="url(#in)"/>',
-    ]
-    for rating in range(int(low), int(high) + 1, 200 if high - low > 1000 else 100):
-        x, y = at(rating, rating)
-        out.append(f'<text x="{x:.1f}" y="{size + 38}" text-anchor="middle">{rating}</text>')
-        out.append(f'<text x="{margin - 8}" y="{y + 4:.1f}" text-anchor="end">{rating}</text>')
-    for setting, rating, error in points:
-        (x, top), (_, bottom), (_, y) = at(setting, rating + error), at(setting, rating - error), at(setting, rating)
-        out.append(f'<path d="M{x:.1f} {top:.1f}V{bottom:.1f}" stroke="#1f5fa8"/><circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="#1f5fa8"/>')
-    out.append(f'<text x="{margin + size / 2}" y="{size + 60}" text-anchor="middle">UCI_Elo ({games} games)</text>')
-    out.append(f'<text transform="translate(16 {20 + size / 2}) rotate(-90)" text-anchor="middle">rating found, with its 95 % interval</text></svg>')
-    print("\n".join(out))
+    settings, ratings, errors = zip(*points)
+    figure, axes = plt.subplots(figsize=(6, 6), layout="constrained")
+    ends = [settings[0] - 50, settings[-1] + 50]
+    axes.fill_between(ends, [x - 50 for x in ends], [x + 50 for x in ends], alpha=0.2)
+    axes.errorbar(settings, ratings, yerr=errors, fmt="o")
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_xlabel(f"UCI_Elo ({games} games)")
+    axes.set_ylabel("rating found, with its 95 % interval")
+    figure.savefig(sys.stdout.buffer, format="svg")
 
 
 def dial(args):
