@@ -1,5 +1,5 @@
 //! Two sides at the same test positions (EPD): the best moves named by `bm`, or points for each move in `c8` and `c9` as the Strategic
-//! Test Suite gives them.
+//! Test Suite gives them. Positions without either (`am` alone) are left out.
 
 use std::collections::HashMap;
 

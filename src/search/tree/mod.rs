@@ -185,20 +185,15 @@ impl<'a> Run<'a> {
         let evaluation = task.evaluator.glance(task.game, task.conditions);
         self.nodes.add(None);
         let moves = evaluation.moves.iter().filter(|e| allowed.contains(&e.m));
-        self.open(0, moves.map(|e| (e.m, e.probability)).collect());
+        self.open(0, moves.map(|e| (e.m, e.probability)));
         self.evaluated = 1;
         self.back_up(&[0], evaluation.wdl);
     }
 
     /// Gives a node its moves, with the policy as the search takes it.
-    fn open(&mut self, at: usize, mut moves: Vec<(Move, f32)>) {
-        let power = 1.0 / self.params.prior_temperature;
-        if power != 1.0 {
-            moves.iter_mut().for_each(|(_, p)| *p = p.powf(power));
-            let sum = moves.iter().map(|m| m.1).sum::<f32>().max(f32::MIN_POSITIVE);
-            moves.iter_mut().for_each(|(_, p)| *p /= sum);
-        }
-        self.nodes.open(at, moves.into_iter());
+    fn open(&mut self, at: usize, moves: impl Iterator<Item = (Move, f32)>) {
+        self.nodes.open(at, moves);
+        self.nodes.even_out(at, self.params.prior_temperature);
     }
 
     /// Decides how the root is searched, from the looks that there will be: known, or guessed from the pace of the search before.
@@ -287,7 +282,7 @@ impl<'a> Run<'a> {
         self.evaluated += evaluations.len() as u64;
         for (leaf, evaluation) in leaves.iter().zip(evaluations) {
             let Some(&last) = leaf.path.last() else { continue };
-            self.open(last as usize, evaluation.moves.iter().map(|e| (e.m, e.probability)).collect());
+            self.open(last as usize, evaluation.moves.iter().map(|e| (e.m, e.probability)));
             self.back_up(&leaf.path, judged(&leaf.game, evaluation.wdl));
         }
         Ok(())

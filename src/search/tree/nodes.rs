@@ -112,6 +112,17 @@ impl Nodes {
         self.bytes += node.edges.capacity() * size_of::<Edge>();
     }
 
+    /// Takes a node's priors to the power of one over the temperature, normalised.
+    pub(super) fn even_out(&mut self, at: usize, temperature: f32) {
+        if temperature == 1.0 {
+            return;
+        }
+        let edges = &mut self.all[at].edges;
+        edges.iter_mut().for_each(|e| e.prior = e.prior.powf(1.0 / temperature));
+        let sum = edges.iter().map(|e| e.prior).sum::<f32>().max(f32::MIN_POSITIVE);
+        edges.iter_mut().for_each(|e| e.prior /= sum);
+    }
+
     /// Proves a new node where a move mates: no network is asked what the rules know, and it would try such a move late.
     pub(super) fn mate_at_once(&mut self, at: usize, game: &Game) -> Option<Score> {
         let m = mating_move(game.position(), &game.position().legal_moves())?;
@@ -236,6 +247,22 @@ mod tests {
         let first = nodes.best(nodes.root()).expect("visited");
         assert_eq!((first.m, nodes.visits(first)), (m("e2e4"), 2));
         assert_eq!(nodes.child(first).expect("a node").wdl().loss, 0.5);
+    }
+
+    #[test]
+    fn priors_are_evened_out() {
+        let priors = |temperature| {
+            let mut nodes = tree();
+            nodes.even_out(0, temperature);
+            nodes.root().edges.iter().map(|e| e.prior).collect::<Vec<f32>>()
+        };
+        assert_eq!(priors(1.0), [0.6, 0.4]);
+        // √0.6 : √0.4
+        let even = priors(2.0);
+        assert!(
+            (even[0] / even[1] - 1.5_f32.sqrt()).abs() < 1e-6 && (even[0] + even[1] - 1.0).abs() < 1e-6,
+            "{even:?}"
+        );
     }
 
     #[test]
