@@ -86,6 +86,10 @@ impl<E: Evaluator> Evaluator for Cached<E> {
         self.inner.batch()
     }
 
+    fn threads(&self) -> usize {
+        self.inner.threads()
+    }
+
     fn hashfull(&self) -> u32 {
         (self.table().bytes as u64 * 1000 / self.limit.max(1) as u64).min(1000) as u32
     }

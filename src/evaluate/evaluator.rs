@@ -108,6 +108,11 @@ pub trait Evaluator: Send + Sync {
         1
     }
 
+    /// Threads that may ask at the same time, each of them answered as fast as one alone.
+    fn threads(&self) -> usize {
+        1
+    }
+
     /// How full the cache is, in thousandths; 0 without one.
     fn hashfull(&self) -> u32 {
         0
@@ -132,6 +137,10 @@ impl<E: Evaluator + ?Sized> Evaluator for Box<E> {
 
     fn batch(&self) -> usize {
         (**self).batch()
+    }
+
+    fn threads(&self) -> usize {
+        (**self).threads()
     }
 
     fn hashfull(&self) -> u32 {

@@ -63,7 +63,7 @@ impl FromStr for BackendName {
 pub struct NetworkEvaluator<B: Kernels> {
     network: Network<B>,
     device: B::Device,
-    /// Threads that share batches, where there are several. They wait between batches, which costs less than to start them each time.
+    /// Threads that share batches (of more than one position), where there are several. They wait between batches, which costs less than to start them each time.
     pool: Option<ThreadPool>,
     /// Nanoseconds that a position took last time.
     pace: AtomicU64,
@@ -144,9 +144,9 @@ impl<B: Kernels> Evaluator for NetworkEvaluator<B> {
         MoveTime::from_logits(&logits)
     }
 
-    /// One thread gains little from more at once; several share what they are given.
-    fn batch(&self) -> usize {
-        self.pool.as_ref().map_or(1, |pool| 2 * pool.current_num_threads())
+    /// A CPU gains little from more than one position at once, so threads that ask for themselves keep it busy.
+    fn threads(&self) -> usize {
+        self.pool.as_ref().map_or(1, ThreadPool::current_num_threads)
     }
 
     fn evaluate(&self, batch: &[Query], stop: &Stop) -> Result<Vec<Evaluation>, Stopped> {

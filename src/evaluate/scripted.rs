@@ -1,6 +1,6 @@
 //! An evaluator without a network: makes every search, and a whole UCI session, testable in milliseconds.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use shakmaty::{Move, Position, Role};
@@ -8,11 +8,27 @@ use shakmaty::{Move, Position, Role};
 use super::{Evaluation, Evaluator, Query, Stop, Stopped, Wdl};
 
 /// Likes captures of dear pieces and central squares, and judges by material. Deterministic.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Scripted {
     /// Time that each position takes.
     pub delay: Duration,
+    threads: usize,
     calls: AtomicU64,
+    /// Batches being evaluated now, and at most until now.
+    asking: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Default for Scripted {
+    fn default() -> Scripted {
+        Scripted {
+            delay: Duration::ZERO,
+            threads: 1,
+            calls: AtomicU64::new(0),
+            asking: AtomicUsize::new(0),
+            most: AtomicUsize::new(0),
+        }
+    }
 }
 
 /// The usual values of the pieces, in pawns.
@@ -29,12 +45,22 @@ fn value(role: Role) -> i32 {
 impl Scripted {
     /// One that takes this long over a position.
     pub fn slow(delay: Duration) -> Scripted {
-        Scripted { delay, calls: AtomicU64::new(0) }
+        Scripted { delay, ..Scripted::default() }
+    }
+
+    /// That it may be asked by so many threads at once.
+    pub fn by(self, threads: usize) -> Scripted {
+        Scripted { threads, ..self }
     }
 
     /// How many batches it has been given.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
+    }
+
+    /// How many it was given at the same time, at most.
+    pub fn most_at_once(&self) -> usize {
+        self.most.load(Ordering::Relaxed)
     }
 }
 
@@ -49,6 +75,19 @@ fn logit(m: Move) -> f32 {
 impl Evaluator for Scripted {
     fn evaluate(&self, batch: &[Query], stop: &Stop) -> Result<Vec<Evaluation>, Stopped> {
         self.calls.fetch_add(1, Ordering::Relaxed);
+        self.most.fetch_max(self.asking.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let out = self.look(batch, stop);
+        self.asking.fetch_sub(1, Ordering::Relaxed);
+        out
+    }
+
+    fn threads(&self) -> usize {
+        self.threads
+    }
+}
+
+impl Scripted {
+    fn look(&self, batch: &[Query], stop: &Stop) -> Result<Vec<Evaluation>, Stopped> {
         let mut out = Vec::with_capacity(batch.len());
         for (i, query) in batch.iter().enumerate() {
             if i > 0 && stop.is_set() {

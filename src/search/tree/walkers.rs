@@ -1,0 +1,79 @@
+//! Several threads at one tree. Each takes a position from it, has that evaluated while the others go on, and brings the result back:
+//! nobody waits for the slowest of a batch, and no more positions are under way than there are threads.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::super::report::Report;
+use super::run::{Leaf, Run};
+
+/// Simulations before the first report; each later one comes after twice as many.
+const TOLD: u64 = 16;
+
+/// How long a walker waits for the others before it looks again whether the search is over.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// What the walkers share.
+struct Shared<'a> {
+    run: Mutex<Run<'a>>,
+    /// An evaluation was brought back.
+    news: Condvar,
+}
+
+/// Searches with `threads` threads, this one among them, until the run is over. `tell` is called on this one.
+pub(super) fn walk<'a>(run: Run<'a>, threads: usize, tell: &mut dyn FnMut(&Report)) -> Run<'a> {
+    let shared = Shared { run: Mutex::new(run), news: Condvar::new() };
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            // Where the system has no thread to give, the others do its part.
+            let _ = thread::Builder::new().spawn_scoped(scope, || shared.walk(None));
+        }
+        shared.walk(Some(tell));
+    });
+    shared.run.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> Shared<'a> {
+    fn lock(&self) -> MutexGuard<'_, Run<'a>> {
+        // A panic of another walker is passed on when its thread is joined.
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'g>(&self, run: MutexGuard<'g, Run<'a>>) -> MutexGuard<'g, Run<'a>> {
+        self.news.wait_timeout(run, PATIENCE).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn walk(&self, mut tell: Option<&mut dyn FnMut(&Report)>) {
+        let mut told = TOLD;
+        let mut run = self.lock();
+        let (task, batch) = (run.task, run.task.evaluator.batch().max(1));
+        while !run.is_over() {
+            // Paths under way name nodes by their numbers, which change when a tree is pruned.
+            if run.is_full() && run.is_waiting() {
+                run = self.wait(run);
+                continue;
+            }
+            run.prune();
+            let leaves = run.gather(batch);
+            if !leaves.is_empty() {
+                drop(run);
+                let found = Leaf::evaluate(&leaves, task);
+                run = self.lock();
+                run.bring_back(&leaves, found);
+                self.news.notify_all();
+            } else if run.is_waiting() && !run.is_over() {
+                run = self.wait(run);
+                continue;
+            }
+            run.take_time();
+            if let Some(tell) = tell.as_mut().filter(|_| run.simulations >= told) {
+                told *= 2;
+                let report = run.answer().report;
+                drop(run);
+                tell(&report);
+                run = self.lock();
+            }
+        }
+    }
+}
