@@ -29,6 +29,8 @@ import sys
 from collections import Counter, defaultdict
 
 TEN = math.log(10) / 400
+# A busy machine is not to decide games: it takes a while until a move that was made is heard.
+OVERHEAD = "option.Move Overhead=50"
 
 
 def style(name, cut):
@@ -42,9 +44,9 @@ def engine(name, args):
     kind, _, what = name.partition(":")
     if kind == "sf":
         return ["-engine", f"cmd={args.stockfish}", f"name={name}", "option.UCI_LimitStrength=true",
-                f"option.UCI_Elo={what}", "option.Hash=16"]
+                f"option.UCI_Elo={what}", "option.Hash=16", OVERHEAD]
     if kind == "fairy":
-        return ["-engine", "cmd=fairy-stockfish", f"name={name}", f"option.Skill Level={what}", "option.Hash=16"]
+        return ["-engine", "cmd=fairy-stockfish", f"name={name}", f"option.Skill Level={what}", "option.Hash=16", OVERHEAD]
     if kind == "uci":
         command, *limits = what.split(",")
         return ["-engine", f"cmd={command}", f"name={name}", *limits]
@@ -70,7 +72,7 @@ def play(args):
         pgn = os.path.join(args.out, f"{one}-{other}.pgn".replace(":", "").replace(",", "_").replace("/", "_"))
         if os.path.exists(pgn):
             continue
-        command = [args.fastchess, *engine(one, args), *engine(other, args), "-each", f"tc={args.tc}", "proto=uci",
+        command = [args.fastchess, *engine(one, args), *engine(other, args), "-each", f"tc={args.tc}", "timemargin=1000", "proto=uci",
                    "-rounds", str(args.rounds), "-games", "2", "-repeat", "-concurrency", str(args.concurrency),
                    "-openings", f"file={args.openings}", "format=epd", "order=random", "-srand", str(args.seed + i * 100 + j),
                    "-maxmoves", "200", "-draw", "movenumber=60", "movecount=8", "score=15",
