@@ -6,7 +6,7 @@
     python3 benches/calibrate.py fit out/*.pgn
     python3 benches/calibrate.py summary weights/calibration.csv out/*.pgn > new.csv
     python3 benches/calibrate.py dial out/*.pgn > weights/dial.json
-    python3 benches/calibrate.py plot out/*.pgn > calibration.svg      # needs matplotlib
+    python3 benches/calibrate.py plot out/*.pgn > calibration.svg      # needs matplotlib; dial needs numpy
 
 A PLAYER is `sf:1500` (Stockfish at that UCI_Elo), `g:1500` (Glance at that UCI_Elo), `s:NETWORK,TEMPERATURE,NODES,RELIANCE`
 (a style, given to Glance as a DialFile of its own), `fairy:-5` (Fairy-Stockfish at that Skill Level), or `uci:COMMAND,depth=1` (any
@@ -52,7 +52,8 @@ def engine(name, args):
         return ["-engine", f"cmd={command}", f"name={name}", *limits]
     words = ["-engine", f"cmd={args.glance}", f"name={name}", "option.UCI_LimitStrength=true", "option.Hash=16"]
     if kind == "g":
-        return words + [f"option.UCI_Elo={what}"]
+        dial = [f"option.DialFile={os.path.abspath(args.dial)}"] if args.dial else []
+        return words + [f"option.UCI_Elo={what}"] + dial
     if kind == "s":
         point = {"elo": 1500, **style(name, args.cut)}
         path = os.path.abspath(os.path.join(args.out, name.replace(":", "-").replace(",", "-") + ".json"))
@@ -62,17 +63,21 @@ def engine(name, args):
     sys.exit(f"player '{name}': sf:, g:, s:, fairy: or uci: is expected")
 
 
+def is_ours(player):
+    return player.startswith(("g:", "s:"))
+
+
 def play(args):
     os.makedirs(args.out, exist_ok=True)
     near = args.near or len(args.players)
     for (i, one), (j, other) in itertools.combinations(enumerate(args.players), 2):
-        ours = any(p.startswith(("g:", "s:")) for p in (one, other))
-        if j - i > near or not ours:
+        if j - i > near or not (is_ours(one) or is_ours(other)):
             continue
         pgn = os.path.join(args.out, f"{one}-{other}.pgn".replace(":", "").replace(",", "_").replace("/", "_"))
         if os.path.exists(pgn):
             continue
-        command = [args.fastchess, *engine(one, args), *engine(other, args), "-each", f"tc={args.tc}", "timemargin=1000", "proto=uci",
+        clocked = [[*engine(p, args), f"tc={args.own_tc if args.own_tc and is_ours(p) else args.tc}"] for p in (one, other)]
+        command = [args.fastchess, *clocked[0], *clocked[1], "-each", "timemargin=1000", "proto=uci",
                    "-rounds", str(args.rounds), "-games", "2", "-repeat", "-concurrency", str(args.concurrency),
                    "-openings", f"file={args.openings}", "format=epd", "order=random", "-srand", str(args.seed + i * 100 + j),
                    "-maxmoves", "200", "-draw", "movenumber=60", "movecount=8", "score=15",
@@ -113,7 +118,9 @@ def finished(paths):
                 elif tags.get("Result") in POINTS and line.strip() == "":
                     if "White" in tags:
                         points = POINTS[tags["Result"]]
-                        found.append((tags["White"], tags["Black"], points, tags.get("TimeControl", "?")))
+                        clocks = [tags.get(side + "TimeControl", "?") for side in ("White", "Black")]
+                        control = tags.get("TimeControl") or " v ".join(clocks)
+                        found.append((tags["White"], tags["Black"], points, control))
                     tags = {}
     return found
 
@@ -209,10 +216,48 @@ def plot(args):
     figure.savefig(sys.stdout.buffer, format="svg")
 
 
+def smoothed(games, ratings, names, place):
+    """The ratings of some players, taken to follow a parabola in `place`: what generalised least squares makes of the likeliest ratings.
+
+    How far each can be trusted is the Fisher information of the games under those ratings, so that what a player learns from many games
+    corrects its neighbours that played few.
+    """
+    import numpy as np
+
+    free = [p for p in ratings if not p.startswith("sf:")]
+    at = {p: i for i, p in enumerate(free)}
+    information = np.eye(len(free)) * 1e-6
+    for one, other, _ in games:
+        expected = 1 / (1 + math.exp(TEN * (ratings[other] - ratings[one])))
+        weight = expected * (1 - expected) * TEN**2
+        for p, q in ((one, other), (other, one)):
+            if p in at:
+                information[at[p], at[p]] += weight
+                if q in at:
+                    information[at[p], at[q]] -= weight
+    others = [p for p in free if p not in names]
+    columns = min(3, len(names))
+    design = np.zeros((len(free), columns + len(others)))
+    for p in names:
+        design[at[p], :columns] = [place(p) ** power for power in range(columns)]
+    for column, p in enumerate(others):
+        design[at[p], columns + column] = 1
+    found = np.array([ratings[p] for p in free])
+    fitted = design @ np.linalg.solve(design.T @ information @ design, design.T @ information @ found)
+    return {p: float(fitted[at[p]]) for p in names}
+
+
 def dial(args):
-    """The styles at their ratings, in the order of their strength by the settings; a rating below the one before counts with it."""
-    ratings = rate(results(args.pgn))
-    names = sorted((p for p in ratings if p.startswith("s:")), key=lambda p: tuple(map(float, p[2:].split(",")))[2:] + (ratings[p],))
+    """The styles at their ratings, in the order of their strength by the settings; a rating below the one before counts with it.
+
+    Styles that search are settings of one curve, and are rated as such.
+    """
+    games = results(args.pgn)
+    ratings = rate(games)
+    settings = {p: tuple(map(float, p[2:].split(","))) for p in ratings if p.startswith("s:")}
+    searching = [p for p in settings if settings[p][2] > 0]
+    ratings |= smoothed(games, ratings, searching, lambda p: math.log2(settings[p][2]))
+    names = sorted(settings, key=lambda p: settings[p][2:] + (ratings[p],))
     blocks = []
     for name in names:
         blocks.append([[name], ratings[name]])
@@ -235,6 +280,8 @@ def main():
     p.add_argument("--stockfish", default="stockfish")
     p.add_argument("--openings", required=True)
     p.add_argument("--tc", default="1+0.01")
+    p.add_argument("--own-tc", help="for Glance, which counts positions: more time where the machine is too slow for them")
+    p.add_argument("--dial", help="another than the built-in one, for every g:")
     p.add_argument("--rounds", type=int, default=25)
     p.add_argument("--concurrency", type=int, default=2)
     p.add_argument("--near", type=int, default=0)
