@@ -58,6 +58,7 @@ fn systems_have_their_authors_sizes() {
         "deep-chess-small",
         "glance",
         "glance-small",
+        "glance-small-more",
         "glance-small-time",
         "microchess",
         "smolgen",
