@@ -11,7 +11,7 @@
 A PLAYER is `sf:1500` (Stockfish at that UCI_Elo), `g:1500` (Glance at that UCI_Elo), `s:NETWORK,TEMPERATURE,NODES,RELIANCE`
 (a style, given to Glance as a DialFile of its own), `fairy:-5` (Fairy-Stockfish at that Skill Level), or `uci:COMMAND,depth=1` (any
 engine; `nodes=`, or nothing, for its full strength). Every player meets every other that is listed within `--near` places of
-it. `plot` draws what was found at every `g:`, and `dial` puts the styles at the ratings that they were found to have. `fit` finds the ratings under which the results are likeliest (Bradley, Terry
+it. `plot` draws what was found at every `g:` and at the styles that the dial has, and `dial` puts the styles at the ratings that they were found to have. `fit` finds the ratings under which the results are likeliest (Bradley, Terry
 1952), Stockfish's own held at their nominal values, with standard errors by bootstrap over games. `summary` adds games up to a line a
 pairing and time control; wherever a PGN is read, such a file can be too, so that games can be added to those played before.
 """
@@ -29,6 +29,8 @@ import sys
 from collections import Counter, defaultdict
 
 TEN = math.log(10) / 400
+# Of points of the dial that are nearer to each other, the one with more games is enough.
+APART = 20
 # A busy machine is not to decide games: it takes a while until a move that was made is heard.
 OVERHEAD = "option.Move Overhead=50"
 
@@ -197,9 +199,21 @@ def fit(args):
 def plot(args):
     """The ratings found against those on the dial, as SVG: where they agree is the diagonal, with 50 points on both sides."""
     games, found = estimates(args)
-    points = sorted((float(p[2:]), rating, error) for p, _, rating, error in found if p.startswith("g:"))
+    with open(args.dial) as file:
+        dial = json.load(file)["points"]
+
+    def place(player):
+        """What the dial says of a player; None where it does not have these settings."""
+        if player.startswith("g:"):
+            return float(player[2:])
+        if player.startswith("s:"):
+            own = style(player, 0)
+            return next((p["elo"] for p in dial if all(p[key] == own[key] for key in own if key != "cut")), None)
+        return None
+
+    points = sorted((place(p), rating, error) for p, _, rating, error in found if place(p) is not None)
     if not points:
-        sys.exit("no player g:… in these files")
+        sys.exit("no player of these files is on the dial")
     import matplotlib
 
     matplotlib.use("svg")
@@ -211,8 +225,8 @@ def plot(args):
     axes.fill_between(ends, [x - 50 for x in ends], [x + 50 for x in ends], alpha=0.2)
     axes.errorbar(settings, ratings, yerr=errors, fmt="o")
     axes.set_aspect("equal", adjustable="datalim")
-    axes.set_xlabel(f"UCI_Elo ({games} games)")
-    axes.set_ylabel("rating found, with its 95 % interval")
+    axes.set_xlabel("UCI_Elo")
+    axes.set_ylabel(f"rating found in {games} games, with its 95 % interval")
     figure.savefig(sys.stdout.buffer, format="svg")
 
 
@@ -255,8 +269,9 @@ def dial(args):
     games = results(args.pgn)
     ratings = rate(games)
     settings = {p: tuple(map(float, p[2:].split(","))) for p in ratings if p.startswith("s:")}
-    searching = [p for p in settings if settings[p][2] > 0]
-    ratings |= smoothed(games, ratings, searching, lambda p: math.log2(settings[p][2]))
+    # One position is the root's alone, and says nothing of the moves.
+    searching = [p for p in settings if settings[p][2] > 1]
+    ratings |= smoothed(games, ratings, searching, lambda p: math.log2(settings[p][2] + 1))
     names = sorted(settings, key=lambda p: settings[p][2:] + (ratings[p],))
     blocks = []
     for name in names:
@@ -265,7 +280,16 @@ def dial(args):
             last, before = blocks.pop(), blocks.pop()
             n, m = len(last[0]), len(before[0])
             blocks.append([before[0] + last[0], (before[1] * m + last[1] * n) / (n + m)])
-    points = [json.dumps({"elo": round(rating), **style(name[(len(name) - 1) // 2], args.cut)}) for name, rating in blocks]
+    count = Counter(p for game in games for p in game[:2])
+    kept = []
+    for names, rating in blocks:
+        name = names[(len(names) - 1) // 2]
+        if kept and rating < kept[-1][1] + APART:
+            if count[name] < count[kept[-1][0]]:
+                continue
+            kept.pop()
+        kept.append((name, rating))
+    points = [json.dumps({"elo": round(rating), **style(name, args.cut)}) for name, rating in kept]
     print('{"points": [\n  ' + ",\n  ".join(points) + "\n]}")
 
 
@@ -295,6 +319,7 @@ def main():
     o = commands.add_parser("plot")
     o.add_argument("pgn", nargs="+")
     o.add_argument("--bootstrap", type=int, default=100)
+    o.add_argument("--dial", default="weights/dial.json")
     o.set_defaults(run=plot)
     s = commands.add_parser("summary")
     s.add_argument("pgn", nargs="+")
