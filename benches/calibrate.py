@@ -224,7 +224,10 @@ def plot(args):
     ends = [settings[0] - 50, settings[-1] + 50]
     axes.fill_between(ends, [x - 50 for x in ends], [x + 50 for x in ends], alpha=0.2)
     axes.errorbar(settings, ratings, yerr=errors, fmt="o")
-    axes.set_aspect("equal", adjustable="datalim")
+    # A player of few games is not to make the others small.
+    axes.set_xlim(*ends)
+    axes.set_ylim(ends[0] - 250, ends[1] + 250)
+    axes.set_aspect("equal", adjustable="box")
     axes.set_xlabel("UCI_Elo")
     axes.set_ylabel(f"rating found in {games} games, with its 95 % interval")
     figure.savefig(sys.stdout.buffer, format="svg")
