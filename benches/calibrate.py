@@ -11,9 +11,10 @@
 A PLAYER is `sf:1500` (Stockfish at that UCI_Elo), `g:1500` (Glance at that UCI_Elo), `s:NETWORK,TEMPERATURE,NODES,RELIANCE`
 (a style, given to Glance as a DialFile of its own), `fairy:-5` (Fairy-Stockfish at that Skill Level), or `uci:COMMAND,depth=1` (any
 engine; `nodes=`, or nothing, for its full strength). Every player meets every other that is listed within `--near` places of
-it. `plot` draws what was found at every `g:` and at the styles that the dial has, and `dial` puts the styles at the ratings that they were found to have. `fit` finds the ratings under which the results are likeliest (Bradley, Terry
-1952), Stockfish's own held at their nominal values, with standard errors by bootstrap over games. `summary` adds games up to a line a
-pairing and time control; wherever a PGN is read, such a file can be too, so that games can be added to those played before.
+it. `plot` draws what was found at every `g:` and at the styles that the dial has, and `dial` puts the styles at the ratings that
+they were found to have. `fit` finds the ratings under which the results are likeliest (Bradley, Terry 1952), Stockfish's own held at
+their nominal values, with standard errors by bootstrap over games. `summary` adds games up to a line a pairing and time control;
+wherever a PGN is read, such a file can be too, so that games can be added to those played before.
 """
 
 import argparse
@@ -271,11 +272,11 @@ def dial(args):
     """
     games = results(args.pgn)
     ratings = rate(games)
-    settings = {p: tuple(map(float, p[2:].split(","))) for p in ratings if p.startswith("s:")}
+    styles = {p: style(p, args.cut) for p in ratings if p.startswith("s:")}
     # One position is the root's alone, and says nothing of the moves.
-    searching = [p for p in settings if settings[p][2] > 1]
-    ratings |= smoothed(games, ratings, searching, lambda p: math.log2(settings[p][2] + 1))
-    names = sorted(settings, key=lambda p: settings[p][2:] + (ratings[p],))
+    searching = [p for p in styles if styles[p]["nodes"] > 1]
+    ratings |= smoothed(games, ratings, searching, lambda p: math.log2(styles[p]["nodes"] + 1))
+    names = sorted(styles, key=lambda p: (styles[p]["nodes"], styles[p]["reliance"], ratings[p]))
     blocks = []
     for name in names:
         blocks.append([[name], ratings[name]])
@@ -292,7 +293,7 @@ def dial(args):
                 continue
             kept.pop()
         kept.append((name, rating))
-    points = [json.dumps({"elo": round(rating), **style(name, args.cut)}) for name, rating in kept]
+    points = [json.dumps({"elo": round(rating), **styles[name]}) for name, rating in kept]
     print('{"points": [\n  ' + ",\n  ".join(points) + "\n]}")
 
 
