@@ -80,10 +80,11 @@ mod tests {
     use super::run::{Leaf, NATURAL};
     use super::*;
     use crate::board::{Conditions, Game};
-    use crate::evaluate::{Scripted, Span, Stop, Wdl};
+    use crate::evaluate::{Evaluation, Evaluator, Query, Scripted, Span, Stop, Stopped, Wdl};
     use crate::search::{Limits, Score};
     use shakmaty::Position;
     use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::{Duration, Instant};
 
     static SCRIPTED: LazyLock<Scripted> = LazyLock::new(Scripted::default);
@@ -194,7 +195,7 @@ mod tests {
         run.begin();
         let run = walkers::walk(run, 4, &mut |report| told = report.nodes);
         assert_eq!((run.evaluated, run.is_waiting()), (1500, false));
-        assert!(told >= 750 && run.nodes.bytes() <= 100_000 && run.nodes.node(0).pending == 0);
+        assert!(told >= 16 && run.nodes.bytes() <= 100_000 && run.nodes.node(0).pending == 0);
         // Four at once, not one after the other.
         assert!(evaluator.most_at_once() > 1 && evaluator.most_at_once() <= 4, "{}", evaluator.most_at_once());
         // The signal ends all of them.
@@ -208,6 +209,44 @@ mod tests {
         let limits = Limits { nodes: Some(3000), ..Limits::default() };
         let answer = Tree::default().search(&task(&game, &limits, 1, &Stop::new(false, None), &evaluator), &mut |_| {});
         assert_eq!(answer.report.lines[0].score, Score::Mate(2));
+    }
+
+    /// One that fails once, after a hundred batches.
+    struct Failing(Scripted, AtomicBool);
+
+    impl Evaluator for Failing {
+        fn evaluate(&self, batch: &[Query], stop: &Stop) -> Result<Vec<Evaluation>, Stopped> {
+            assert!(self.0.calls() < 100 || self.1.swap(true, Ordering::Relaxed), "failed for the test");
+            self.0.evaluate(batch, stop)
+        }
+
+        fn threads(&self) -> usize {
+            self.0.threads()
+        }
+    }
+
+    #[test]
+    fn the_failure_of_one_walker_ends_the_search_of_all() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let searching = std::thread::spawn(move || {
+            let evaluator = Failing(Scripted::slow(Duration::from_micros(100)).by(3), AtomicBool::new(false));
+            let (game, stop) = (Game::default(), Stop::new(false, None));
+            let limits = Limits { nodes: Some(1500), ..Limits::default() };
+            let task = Task { evaluator: &evaluator, ..task(&game, &limits, 1, &stop, &SCRIPTED) };
+            let _end = Tell(tell);
+            Tree::default().search(&task, &mut |_| {});
+        });
+        assert!(told.recv_timeout(Duration::from_secs(30)).is_ok(), "the others still wait");
+        assert!(searching.join().is_err(), "the failure is passed on");
+    }
+
+    /// Tells that a thread is at its end, however it got there.
+    struct Tell(std::sync::mpsc::Sender<()>);
+
+    impl Drop for Tell {
+        fn drop(&mut self) {
+            let _ = self.0.send(());
+        }
     }
 
     #[test]

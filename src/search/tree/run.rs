@@ -50,7 +50,7 @@ pub(super) struct Run<'a> {
     pub(super) start: Instant,
     /// Positions that are being evaluated.
     under_way: u64,
-    /// The signal came while positions were being evaluated.
+    /// The signal came while positions were being evaluated, or they were lost.
     cut_short: bool,
 }
 
@@ -230,7 +230,7 @@ impl<'a> Run<'a> {
             leaf.path.iter().for_each(|&n| self.nodes.node_mut(n as usize).pending -= 1);
         }
         let Ok(evaluations) = found else {
-            self.cut_short = true;
+            self.cut_short();
             return;
         };
         self.evaluated += evaluations.len() as u64;
@@ -239,6 +239,11 @@ impl<'a> Run<'a> {
             self.open(last as usize, evaluation.moves.iter().map(|e| (e.m, e.probability)));
             self.back_up(&leaf.path, judged(&leaf.game, evaluation.wdl));
         }
+    }
+
+    /// Ends the search: positions under way were not evaluated.
+    pub(super) fn cut_short(&mut self) {
+        self.cut_short = true;
     }
 
     /// Walks down to a position without an evaluation, or with an exact score; `None` where another simulation of the

@@ -34,6 +34,18 @@ pub(super) fn walk<'a>(run: Run<'a>, threads: usize, tell: &mut dyn FnMut(&Repor
     shared.run.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Ends the search where a walker panics: what it had under way will never come back, and the others would wait for it.
+struct Fall<'s, 'a>(&'s Shared<'a>);
+
+impl Drop for Fall<'_, '_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.lock().cut_short();
+            self.0.news.notify_all();
+        }
+    }
+}
+
 impl<'a> Shared<'a> {
     fn lock(&self) -> MutexGuard<'_, Run<'a>> {
         // A panic of another walker is passed on when its thread is joined.
@@ -45,6 +57,7 @@ impl<'a> Shared<'a> {
     }
 
     fn walk(&self, mut tell: Option<&mut dyn FnMut(&Report)>) {
+        let _fall = Fall(self);
         let mut told = TOLD;
         let mut run = self.lock();
         let (task, batch) = (run.task, run.task.evaluator.batch().max(1));
