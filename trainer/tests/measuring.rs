@@ -4,8 +4,8 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{Folder, text, write_games};
-use glance::network::{Config, Network, Precision, save};
+use common::{Folder, seeded, text, write_games};
+use glance::network::{Config, Precision, save};
 use glance_trainer::data::shard::GameResult;
 
 /// A folder with a shard of two games, and random weights.
@@ -20,7 +20,7 @@ fn folder(name: &str) -> Folder {
         ),
     ];
     write_games(&folder.0.join("data/masters.games"), &games);
-    let network = Network::<burn_flex::Flex>::new(&Config::tiny(), &Default::default());
+    let network = seeded::<burn_flex::Flex>(&Config::tiny(), 1);
     folder.write("w.safetensors", save(&network, Precision::Half).expect("saved"));
     folder
 }

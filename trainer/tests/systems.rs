@@ -1,13 +1,16 @@
 //! The recipes of all systems: they can be read, have their authors' sizes, and their tiny forms learn and play.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
+use common::seeded;
 use glance::board::{Conditions, Game};
 use glance::evaluate::{Stop, Wdl};
-use glance::network::{Network, Precision, save};
+use glance::network::{Precision, save};
 use glance::play::{Engine, Go, SearchName, Settings};
 use glance::search::Limits;
 use glance_trainer::data::sample::{Sample, sample};
@@ -73,7 +76,7 @@ fn tiny_systems_play_whole_games() {
     assert_eq!(recipes.len(), 8);
     let weights = std::env::temp_dir().join(format!("glance-systems-{}.safetensors", std::process::id()));
     for (name, recipe) in recipes {
-        let network = Network::<Flex>::new(&recipe.network, &Default::default());
+        let network = seeded::<Flex>(&recipe.network, 1);
         assert_eq!(network.num_params(), recipe.network.parameters(), "{name}");
         std::fs::write(&weights, save(&network, Precision::Half).expect("saved")).expect("written");
         for (search_name, search) in SearchName::ALL {
@@ -126,8 +129,7 @@ fn every_system_learns() {
     let device = Default::default();
     let samples = samples();
     for (name, recipe) in recipes(&folder().join("tiny")) {
-        <Flex as burn::tensor::backend::Backend>::seed(&device, 1);
-        let mut network = Network::<B>::new(&recipe.network, &device);
+        let mut network = seeded::<B>(&recipe.network, 1);
         let t = &recipe.training;
         let mut optimizer = Optimizer::new(&t.optimizer, 0.0, &network);
         let aims = Aims {
@@ -170,8 +172,7 @@ fn every_system_computes_in_bfloat16() {
     let device = Default::default();
     let samples = &samples()[..8];
     for (name, recipe) in recipes(&folder().join("tiny")) {
-        <Flex as burn::tensor::backend::Backend>::seed(&device, 1);
-        let network = Network::<B>::new(&recipe.network, &device);
+        let network = seeded::<B>(&recipe.network, 1);
         let t = &recipe.training;
         let aims = Aims { value_weight: 1.0, time_weight: 1.0, policy: t.policy_loss, smoothing: t.smoothing };
         let [(loss, one), (loss_16, other)] = [Compute::F32, Compute::Bf16].map(|precision| {
@@ -181,9 +182,10 @@ fn every_system_computes_in_bfloat16() {
             network.visit(&mut flat);
             (loss.read(1.0), flat.1)
         });
-        let near = |a: f64, b: f64| (a - b).abs() < 0.02 * a.abs().max(0.1);
-        assert!(near(loss.policy, loss_16.policy), "{name}: {loss:?}, {loss_16:?}");
-        assert!(near(loss.value, loss_16.value), "{name}: {loss:?}, {loss_16:?}");
+        // Of twenty random networks each, the farthest off was by 0.3 % and 6 %: a mixture of experts that chose others.
+        let near = |a: f64, b: f64, share: f64| (a - b).abs() < share * a.abs().max(0.1);
+        assert!(near(loss.policy, loss_16.policy, 0.01), "{name}: {loss:?}, {loss_16:?}");
+        assert!(near(loss.value, loss_16.value, 0.1), "{name}: {loss:?}, {loss_16:?}");
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
         let cosine = dot(&one, &other) / (dot(&one, &one) * dot(&other, &other)).sqrt();
         assert_eq!(one.len(), other.len(), "{name}");

@@ -6,11 +6,10 @@ mod common;
 use std::sync::Arc;
 
 use burn::backend::Autodiff;
-use burn::tensor::backend::Backend;
-use common::Folder;
+use common::{Folder, seeded};
 use glance::board::{Conditions, Game, Pool, Seat, fair_share};
 use glance::evaluate::{BackendName, open};
-use glance::network::{Config, Network, Precision, TimeHead, save};
+use glance::network::{Config, Precision, TimeHead, save};
 use glance_trainer::data::mixture::Mixture;
 use glance_trainer::data::movetext;
 use glance_trainer::data::sample::Augmentation;
@@ -78,8 +77,7 @@ fn a_head_for_time_learns_and_leaves_the_rest_alone() {
     assert_eq!(recipe.network, Config { time: Some(TimeHead { compress: 4, hidden: 16 }), ..Config::tiny() });
 
     // Of random networks a few have nothing that so small a head can learn from.
-    <burn_flex::Flex as Backend>::seed(&Default::default(), 1);
-    let before = Network::<burn_flex::Flex>::new(&Config::tiny(), &Default::default());
+    let before = seeded::<burn_flex::Flex>(&Config::tiny(), 1);
     let init = folder.write("init.safetensors", save(&before, Precision::Full).expect("saved"));
     let options = Options {
         run: folder.0.join("run"),

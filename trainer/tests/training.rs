@@ -3,15 +3,15 @@
 mod common;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use burn::backend::Autodiff;
-use common::{Folder, write_games};
+use common::{Folder, seeded, write_games};
 use glance::board::{Conditions, Game};
 use glance::evaluate::{BackendName, open};
-use glance::network::{Config, Network, Precision, save};
+use glance::network::{Config, Precision, save};
 use glance_trainer::data::book;
 use glance_trainer::data::mixture::Mixture;
 use glance_trainer::data::sample::Augmentation;
@@ -33,6 +33,12 @@ const GAMES: [(&str, GameResult); 3] = [
     ("1. d4 d5 2. c4 e6 3. Nc3 Nf6 4. Bg5 Be7 5. e3 O-O 6. Nf3 Nbd7 7. Rc1 c6 1/2-1/2", GameResult::Draw),
     ("1. c4 e5 2. Nc3 Nf6 3. Nf3 Nc6 4. g3 d5 5. cxd5 Nxd5 6. Bg2 Nb6 7. O-O Be7 0-1", GameResult::Black),
 ];
+
+/// The weights that every run begins with: drawn before any does, as a run sets the seed too.
+static INIT: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let network = seeded::<burn_flex::Flex>(&Config::tiny(), 1);
+    save(&network, Precision::Full).expect("saved")
+});
 
 fn shards(folder: &Path) -> PathBuf {
     let path = folder.join("masters.games");
@@ -74,10 +80,7 @@ fn run(folder: &Path, name: &str, steps: u64, interrupted: Arc<AtomicBool>) -> R
 
 fn run_of(recipe: &Recipe, folder: &Path, name: &str, interrupted: Arc<AtomicBool>) -> Result<State, TrainError> {
     let init = folder.join("init.safetensors");
-    if !init.exists() {
-        let network = Network::<burn_flex::Flex>::new(&recipe.network, &Default::default());
-        std::fs::write(&init, save(&network, Precision::Full).expect("saved")).expect("written");
-    }
+    std::fs::write(&init, &*INIT).expect("written");
     let mixture = Mixture::open(folder, &recipe.mixture(), recipe.data.augmentation.clone()).expect("shards");
     let options = Options {
         run: folder.join(name),

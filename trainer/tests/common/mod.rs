@@ -1,10 +1,13 @@
-//! What the trainer's tests share: a folder that goes away, the program itself, a shard of games.
+//! What the trainer's tests share: a folder that goes away, the program itself, a shard of games, random networks.
 #![allow(dead_code, reason = "each test uses what it needs")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 
+use burn::module::Module;
 use glance::board::Pool;
+use glance::network::{Config, Kernels, Network};
 use glance_trainer::data::movetext;
 use glance_trainer::data::shard::{self, GameHead, GameResult, Kind};
 
@@ -59,4 +62,17 @@ pub fn write_games(path: &Path, games: &[(&str, GameResult)]) {
         })
         .collect();
     shard::write(path, Kind::Games, &records).expect("written");
+}
+
+/// The seed is the process's own, and tests run side by side: who makes a network has it to themselves until all weights are drawn.
+static SEED: Mutex<()> = Mutex::new(());
+
+/// The same random network each time, whatever the other tests do.
+pub fn seeded<B: Kernels>(config: &Config, seed: u64) -> Network<B> {
+    let _alone = SEED.lock().unwrap_or_else(PoisonError::into_inner);
+    let device = B::Device::default();
+    B::seed(&device, seed);
+    let network = Network::new(config, &device);
+    // Parameters are drawn when they are first looked at.
+    network.fork(&device)
 }
