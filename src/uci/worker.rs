@@ -1,5 +1,6 @@
 //! The thread that thinks: it takes jobs in order, so that options set during a search count after it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -12,6 +13,7 @@ use super::{info, options};
 use crate::board::Game;
 use crate::evaluate::Stop;
 use crate::play::{Decision, Engine, Go, Source};
+use crate::search::Report;
 
 /// Something to do.
 pub(super) enum Job {
@@ -104,9 +106,17 @@ fn work(mut engine: Engine, todo: &Receiver<(Job, Searching)>, out: &Output) {
 fn search(engine: &mut Engine, game: &Game, go: &Go, stop: &Stop, out: &Output) -> String {
     let start = Instant::now();
     let settings = engine.settings().clone();
-    let result = engine.go(game, go, stop, &mut |report| {
-        out.lines(info::lines(game, report, &settings, start.elapsed()));
-    });
+    let mut tell = |report: &Report| out.lines(info::lines(game, report, &settings, start.elapsed()));
+    // A fault of the program's own is to be read about in the log, not to be paid for with a game that hangs.
+    let result = match catch_unwind(AssertUnwindSafe(|| engine.go(game, go, stop, &mut tell))) {
+        Ok(result) => result.map_err(|error| error.to_string()),
+        Err(_) => {
+            // Whatever it left half done.
+            engine.clear();
+            Err("the search failed, and the first legal move is played; please report the lines on standard error"
+                .into())
+        }
+    };
     // `go infinite` and `go ponder` are answered when the GUI asks, not before.
     stop.wait_until_released();
     if let Some(think) = result.as_ref().ok().and_then(|decision| decision.think) {
@@ -120,7 +130,7 @@ fn search(engine: &mut Engine, game: &Game, go: &Go, stop: &Stop, out: &Output) 
             best_move(game, &decision, settings.chess960)
         }
         Err(error) => {
-            // Even without a network, a game is not to be lost by silence.
+            // Even without a network, or a search, a game is not to be lost by silence.
             out.info(error);
             let moves = shakmaty::Position::legal_moves(game.position());
             best_line(game, moves.first().copied(), None, settings.chess960)
@@ -146,5 +156,60 @@ fn best_line(game: &Game, best: Option<Move>, ponder: Option<Move>, chess960: bo
     match read(text.clone()) {
         Some(best_move) => UciMessage::BestMove { best_move, ponder: answer.and_then(read) }.to_string(),
         None => format!("bestmove {text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::evaluate::{Evaluation, Evaluator, Query, Stopped};
+    use crate::play::Settings;
+
+    struct Broken;
+
+    impl Evaluator for Broken {
+        fn evaluate(&self, _: &[Query], _: &Stop) -> Result<Vec<Evaluation>, Stopped> {
+            panic!("broken for the test");
+        }
+    }
+
+    #[derive(Clone, Default)]
+    struct Heard(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Heard {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("whole").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_failing_search_is_answered_and_the_session_goes_on() {
+        let heard = Heard::default();
+        let mut engine = Engine::with_evaluator(Box::new(Broken));
+        engine.configure(Settings { own_book: false, ..Settings::default() });
+        let mut worker = Worker::start(engine, Output::new(heard.clone()));
+        let game = Game::default();
+        for _ in 0..2 {
+            let go = Job::Go(Box::new((game.clone(), Go::default(), Stop::new(false, None))));
+            worker.give(go, Searching::default());
+        }
+        worker.give(Job::Ready, Searching::default());
+        worker.finish();
+        let heard = String::from_utf8(heard.0.lock().expect("whole").clone()).expect("text");
+        let moves: Vec<&str> = heard.lines().filter_map(|line| line.strip_prefix("bestmove ")).collect();
+        assert!(
+            matches!(moves[..], [one, two] if game.parse_uci(one).is_ok() && game.parse_uci(two).is_ok()),
+            "{heard}"
+        );
+        assert!(heard.ends_with("readyok\n"), "{heard}");
+        assert_eq!(heard.matches("info string the search failed").count(), 2, "{heard}");
     }
 }
