@@ -110,11 +110,13 @@ impl Game {
             self.earlier.pop();
         }
         self.earlier.insert(0, self.position.board().clone());
+        let updated = self.position.update_zobrist_hash(Zobrist64(self.key()), m, EnPassantMode::Legal);
         if m.is_zeroing() {
             self.keys.clear();
         }
         self.position.play_unchecked(m);
-        self.keys.push(key_of(&self.position));
+        // Not for castling, nor where a pawn could be or can be taken en passant.
+        self.keys.push(updated.map_or_else(|| key_of(&self.position), |Zobrist64(key)| key));
         self.plies += 1;
     }
 
@@ -205,6 +207,22 @@ mod tests {
         assert_eq!(game.earlier().len(), 7);
         play(&mut game, "e2e4");
         assert_eq!(game.repetitions(), Repetitions::None);
+    }
+
+    #[test]
+    fn keys_are_those_of_the_positions() {
+        // With castling, en passant and promotions at hand.
+        let mut game = Game::from_fen("r3k2r/2P2ppp/8/3pP3/8/8/PP3pPP/R3K1R1 w Qkq d6 0 1").expect("legal");
+        for ply in 0..80 {
+            let moves = game.position().legal_moves();
+            for &m in &moves {
+                let after = game.after(m);
+                assert_eq!(after.key(), key_of(after.position()), "{m:?}");
+            }
+            let Some(&m) = moves.get(ply * 7 % moves.len().max(1)) else { break };
+            game.play(m);
+        }
+        assert!(game.plies() > 10);
     }
 
     #[test]

@@ -18,28 +18,57 @@ pub mod shard;
 use glance::board::MoveIndex;
 use shakmaty::{Chess, Move, Position};
 
-/// The legal moves in the fixed order of the shards: by their place in the vocabulary of 1,968 moves.
-pub fn ordered_moves(position: &Chess) -> Vec<(MoveIndex, Move)> {
-    let mut moves: Vec<_> = position.legal_moves().iter().map(|&m| (MoveIndex::of(m), m)).collect();
-    moves.sort_unstable_by_key(|&(index, _)| index);
-    moves
-}
-
-/// A move's place in that order.
+/// A move's place among the legal moves in the fixed order of the shards: by their place in the vocabulary of 1,968 moves.
 pub fn rank_of(position: &Chess, m: Move) -> u8 {
-    let index = MoveIndex::of(m);
-    let before = position.legal_moves().iter().filter(|&&other| MoveIndex::of(other) < index).count();
+    let (from, index) = (m.from(), MoveIndex::of(m));
+    // The vocabulary goes by the square moved from: most moves need not be looked up in it.
+    let is_before = |&other: &Move| other.from() < from || other.from() == from && MoveIndex::of(other) < index;
+    let before = position.legal_moves().into_iter().filter(is_before).count();
     u8::try_from(before).expect("no position has more than 218 legal moves")
 }
 
 /// The move at a place in that order.
 pub fn move_at(position: &Chess, rank: u8) -> Option<Move> {
-    let legal = position.legal_moves();
-    let mut moves: Vec<(MoveIndex, Move)> = legal.iter().map(|&m| (MoveIndex::of(m), m)).collect();
-    let rank = usize::from(rank);
-    if rank >= moves.len() {
-        return None;
+    let mut moves = position.legal_moves();
+    // The vocabulary goes by the square moved from: only the moves of one man need to be put in order.
+    let mut counts = [0_u8; 64];
+    moves.iter().filter_map(|m| m.from()).for_each(|from| counts[from.to_usize()] += 1);
+    let mut rank = rank;
+    let man = position.us().into_iter().find(|from| {
+        let count = counts[from.to_usize()];
+        let found = rank < count;
+        rank -= if found { 0 } else { count };
+        found
+    })?;
+    moves.retain(|m| m.from() == Some(man));
+    moves.sort_unstable_by_key(|&m| MoveIndex::of(m));
+    moves.get(usize::from(rank)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glance::board::parse_fen;
+
+    #[test]
+    fn ranks_go_by_the_vocabulary() {
+        // Castling both ways, promotions with and without a capture, en passant, a quiet position, no moves.
+        for fen in [
+            "r3k2r/pppq1ppp/2npbn2/1Bb1p3/4P3/2NPBN2/PPPQ1PPP/R3K2R w KQkq - 0 1",
+            "r3k2r/pppq1ppp/2npbn2/1Bb1p3/4P3/2NPBN2/PPPQ1PPP/R3K2R b KQkq - 0 1",
+            "1n1r4/2P1P2k/8/8/8/8/2p1p2K/1N1R4 w - - 0 1",
+            "1n1r4/2P1P2k/8/8/8/8/2p1p2K/1N1R4 b - - 0 1",
+            "rnbqkbnr/ppp1pppp/8/8/3pP3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1",
+            "R6k/6pp/8/8/8/8/8/K7 b - - 0 1",
+        ] {
+            let position = parse_fen(fen).expect(fen);
+            let mut moves: Vec<Move> = position.legal_moves().into_iter().collect();
+            moves.sort_unstable_by_key(|&m| MoveIndex::of(m));
+            for rank in 0..=u8::MAX {
+                assert_eq!(move_at(&position, rank), moves.get(usize::from(rank)).copied(), "{rank} of {fen}");
+            }
+            let ranks: Vec<u8> = moves.iter().map(|&m| rank_of(&position, m)).collect();
+            assert!(ranks.iter().copied().eq(0..moves.len() as u8), "{ranks:?}");
+        }
     }
-    let (_, &mut (_, m), _) = moves.select_nth_unstable_by_key(rank, |&(index, _)| index);
-    Some(m)
 }
