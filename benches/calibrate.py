@@ -12,8 +12,9 @@ A PLAYER is `sf:1500` (Stockfish at that UCI_Elo), `g:1500` (Glance at that UCI_
 (a style, given to Glance as a DialFile of its own), `fairy:-5` (Fairy-Stockfish at that Skill Level), or `uci:COMMAND,depth=1` (any
 engine; `nodes=`, or nothing, for its full strength). Every player meets every other that is listed within `--near` places of
 it. `plot` draws what was found at every `g:` and at the styles that the dial has, and `dial` puts the styles at the ratings that
-they were found to have. `fit` finds the ratings under which the results are likeliest (Bradley, Terry 1952), Stockfish's own held at
-their nominal values, with standard errors by bootstrap over games. `summary` adds games up to a line a pairing and time control;
+they were found to have. `fit` finds the ratings under which the results are likeliest (Bradley, Terry 1952), with standard errors by
+bootstrap over games. One level of Stockfish, `ANCHOR`, says where the scale lies; how wide it is the games say alone, Stockfish's other
+levels too, so that 100 points are always 64 % of the points. `summary` adds games up to a line a pairing and time control;
 wherever a PGN is read, such a file can be too, so that games can be added to those played before.
 """
 
@@ -30,6 +31,8 @@ import sys
 from collections import Counter, defaultdict
 
 TEN = math.log(10) / 400
+# The player that is what its name says.
+ANCHOR = "sf:1500"
 # Of points of the dial that are nearer to each other, the one with more games is enough.
 APART = 20
 # A busy machine is not to decide games: it takes a while until a move that was made is heard.
@@ -143,10 +146,10 @@ def tally(games, one, other):
 
 
 def rate(games):
-    """Ratings by maximum likelihood, draws as half a win and half a loss; anchors stay. A weak pull keeps the unbeaten finite."""
+    """Ratings by maximum likelihood, draws as half a win and half a loss; the anchor stays. A weak pull keeps the unbeaten finite."""
     players = sorted({p for g in games for p in g[:2]})
     ratings = {p: float(p[3:]) if p.startswith("sf:") else 1400.0 for p in players}
-    free = [p for p in players if not p.startswith("sf:")]
+    free = [p for p in players if p != ANCHOR]
     pairs = defaultdict(lambda: [0.0, 0])
     for white, black, points in games:
         for one, other, p in ((white, black, points), (black, white, 1 - points)):
@@ -194,7 +197,7 @@ def fit(args):
     games, found = estimates(args)
     print(f"{games} games\n\n| player | games | rating | ± (95 %) |\n|---|---|---|---|")
     for p, count, rating, error in found:
-        print(f"| {p} | {count} | {rating:.0f} | {'anchor' if p.startswith('sf:') else f'{error:.0f}'} |")
+        print(f"| {p} | {count} | {rating:.0f} | {'anchor' if p == ANCHOR else f'{error:.0f}'} |")
 
 
 def plot(args):
@@ -242,7 +245,7 @@ def smoothed(games, ratings, names, place):
     """
     import numpy as np
 
-    free = [p for p in ratings if not p.startswith("sf:")]
+    free = [p for p in ratings if p != ANCHOR]
     at = {p: i for i, p in enumerate(free)}
     information = np.eye(len(free)) * 1e-6
     for one, other, _ in games:
