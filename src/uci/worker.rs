@@ -161,8 +161,7 @@ fn best_line(game: &Game, best: Option<Move>, ponder: Option<Move>, chess960: bo
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-    use std::sync::{Arc, Mutex};
+    use std::io::Read;
 
     use super::*;
     use crate::evaluate::{Evaluation, Evaluator, Query, Stopped};
@@ -176,26 +175,12 @@ mod tests {
         }
     }
 
-    #[derive(Clone, Default)]
-    struct Heard(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Heard {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().expect("whole").extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
     #[test]
     fn a_failing_search_is_answered_and_the_session_goes_on() {
-        let heard = Heard::default();
+        let (mut said, out) = std::io::pipe().expect("a pipe");
         let mut engine = Engine::with_evaluator(Box::new(Broken));
         engine.configure(Settings { own_book: false, ..Settings::default() });
-        let mut worker = Worker::start(engine, Output::new(heard.clone()));
+        let mut worker = Worker::start(engine, Output::new(out));
         let game = Game::default();
         for _ in 0..2 {
             let go = Job::Go(Box::new((game.clone(), Go::default(), Stop::new(false, None))));
@@ -203,7 +188,8 @@ mod tests {
         }
         worker.give(Job::Ready, Searching::default());
         worker.finish();
-        let heard = String::from_utf8(heard.0.lock().expect("whole").clone()).expect("text");
+        let mut heard = String::new();
+        said.read_to_string(&mut heard).expect("text");
         let moves: Vec<&str> = heard.lines().filter_map(|line| line.strip_prefix("bestmove ")).collect();
         assert!(
             matches!(moves[..], [one, two] if game.parse_uci(one).is_ok() && game.parse_uci(two).is_ok()),
