@@ -12,7 +12,7 @@ use super::output::Output;
 use super::{info, options};
 use crate::board::Game;
 use crate::evaluate::Stop;
-use crate::play::{Decision, Engine, Go, Source};
+use crate::play::{Decision, Engine, EngineError, Go, Source};
 use crate::search::Report;
 
 /// Something to do.
@@ -30,6 +30,20 @@ pub(super) enum Job {
     Eval(Box<Game>),
     /// Run the benchmark.
     Bench,
+}
+
+impl Job {
+    /// What it is called where it failed.
+    fn name(&self) -> &'static str {
+        match self {
+            Job::Set(..) => "setting an option",
+            Job::Ready => "loading the network",
+            Job::Clear => "clearing",
+            Job::Go(_) => "the search",
+            Job::Eval(_) => "eval",
+            Job::Bench => "bench",
+        }
+    }
 }
 
 /// The thread, with the way to it.
@@ -66,74 +80,95 @@ impl Worker {
 
 fn work(mut engine: Engine, todo: &Receiver<(Job, Searching)>, out: &Output) {
     while let Ok((job, token)) = todo.recv() {
+        let name = job.name();
         match job {
-            Job::Set(name, value) => {
-                let mut settings = engine.settings().clone();
-                match options::set(&mut settings, &name, value.as_deref()) {
-                    Ok(_) => engine.configure(settings).iter().for_each(|e| out.info(e)),
-                    Err(error) => out.info(error),
-                }
-            }
-            Job::Ready => {
-                if let Err(error) = engine.prepare() {
-                    out.info(error);
-                }
-                out.line(UciMessage::ReadyOk.to_string());
-            }
-            Job::Clear => engine.clear(),
             Job::Go(task) => {
                 let (game, go, stop) = *task;
                 let answer = search(&mut engine, &game, &go, &stop, out);
                 // Over before the GUI reads the answer: it may send the next `go` at once.
                 drop(token);
                 out.line(answer);
-                continue;
             }
-            Job::Eval(game) => match crate::cli::eval_text(&mut engine, &game) {
-                Ok(text) => out.lines(text.lines()),
-                Err(error) => out.info(error),
-            },
-            Job::Bench => match crate::cli::bench(&mut engine, &mut |line| out.line(line)) {
-                Ok(()) => {}
-                Err(error) => out.info(error),
-            },
+            Job::Ready => {
+                if let Some(Err(error)) = guarded(&mut engine, name, out, Engine::prepare) {
+                    out.info(error);
+                }
+                // Whatever failed: a GUI that waits for this waits for ever.
+                out.line(UciMessage::ReadyOk.to_string());
+            }
+            job => {
+                guarded(&mut engine, name, out, |engine| obey(engine, job, out));
+            }
         }
-        drop(token);
+    }
+}
+
+/// Does something that a fault of the program's own may end: to be read about in the log, not to be paid for with a game that hangs.
+/// `None` where it failed.
+fn guarded<T>(engine: &mut Engine, what: &str, out: &Output, act: impl FnOnce(&mut Engine) -> T) -> Option<T> {
+    let done = catch_unwind(AssertUnwindSafe(|| act(engine))).ok();
+    if done.is_none() {
+        // Whatever it left half done.
+        engine.clear();
+        out.info(format!("{what} failed, and the session goes on; please report the lines on standard error"));
+    }
+    done
+}
+
+/// Does what is no search.
+fn obey(engine: &mut Engine, job: Job, out: &Output) {
+    match job {
+        Job::Set(name, value) => {
+            let mut settings = engine.settings().clone();
+            match options::set(&mut settings, &name, value.as_deref()) {
+                Ok(_) => engine.configure(settings).iter().for_each(|e| out.info(e)),
+                Err(error) => out.info(error),
+            }
+        }
+        Job::Clear => engine.clear(),
+        Job::Eval(game) => match crate::cli::eval_text(engine, &game) {
+            Ok(text) => out.lines(text.lines()),
+            Err(error) => out.info(error),
+        },
+        Job::Bench => {
+            if let Err(error) = crate::cli::bench(engine, &mut |line| out.line(line)) {
+                out.info(error);
+            }
+        }
+        // Answered where they are taken.
+        Job::Go(_) | Job::Ready => {}
     }
 }
 
 /// Thinks, shows what it thinks, and returns the `bestmove` line.
 fn search(engine: &mut Engine, game: &Game, go: &Go, stop: &Stop, out: &Output) -> String {
     let start = Instant::now();
-    let settings = engine.settings().clone();
-    let mut tell = |report: &Report| out.lines(info::lines(game, report, &settings, start.elapsed()));
-    // A fault of the program's own is to be read about in the log, not to be paid for with a game that hangs.
-    let result = match catch_unwind(AssertUnwindSafe(|| engine.go(game, go, stop, &mut tell))) {
-        Ok(result) => result.map_err(|error| error.to_string()),
-        Err(_) => {
-            // Whatever it left half done.
-            engine.clear();
-            Err("the search failed, and the first legal move is played; please report the lines on standard error"
-                .into())
-        }
-    };
+    let found = guarded(engine, "the search", out, |engine| {
+        let settings = engine.settings().clone();
+        let mut tell = |report: &Report| out.lines(info::lines(game, report, &settings, start.elapsed()));
+        let decision = engine.go(game, go, stop, &mut tell)?;
+        let stats = decision.glance.as_ref();
+        let stats = stats.map(|glance| info::move_stats(game, glance, &decision.report.stats, &settings));
+        Ok::<_, EngineError>((stats, best_move(game, &decision, settings.chess960), decision.think))
+    });
     // `go infinite` and `go ponder` are answered when the GUI asks, not before.
     stop.wait_until_released();
-    if let Some(think) = result.as_ref().ok().and_then(|decision| decision.think) {
-        stop.wait_for_command_until(start + think);
-    }
-    match result {
-        Ok(decision) => {
-            if let Some(glance) = &decision.glance {
-                out.lines(info::move_stats(game, glance, &decision.report.stats, &settings));
+    match found {
+        Some(Ok((stats, answer, think))) => {
+            if let Some(think) = think {
+                stop.wait_for_command_until(start + think);
             }
-            best_move(game, &decision, settings.chess960)
+            stats.into_iter().for_each(|lines| out.lines(lines));
+            answer
         }
-        Err(error) => {
-            // Even without a network, or a search, a game is not to be lost by silence.
-            out.info(error);
+        // Even without a network, or a search, a game is not to be lost by silence.
+        failed => {
+            if let Some(Err(error)) = failed {
+                out.info(error);
+            }
+            out.info("the first legal move is played");
             let moves = shakmaty::Position::legal_moves(game.position());
-            best_line(game, moves.first().copied(), None, settings.chess960)
+            best_line(game, moves.first().copied(), None, engine.settings().chess960)
         }
     }
 }
@@ -176,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_search_is_answered_and_the_session_goes_on() {
+    fn what_fails_is_answered_and_the_session_goes_on() {
         let (mut said, out) = std::io::pipe().expect("a pipe");
         let mut engine = Engine::with_evaluator(Box::new(Broken));
         engine.configure(Settings { own_book: false, ..Settings::default() });
@@ -186,6 +221,7 @@ mod tests {
             let go = Job::Go(Box::new((game.clone(), Go::default(), Stop::new(false, None))));
             worker.give(go, Searching::default());
         }
+        worker.give(Job::Eval(Box::new(game.clone())), Searching::default());
         worker.give(Job::Ready, Searching::default());
         worker.finish();
         let mut heard = String::new();
@@ -197,5 +233,6 @@ mod tests {
         );
         assert!(heard.ends_with("readyok\n"), "{heard}");
         assert_eq!(heard.matches("info string the search failed").count(), 2, "{heard}");
+        assert_eq!(heard.matches("info string eval failed").count(), 1, "{heard}");
     }
 }
