@@ -57,8 +57,12 @@ struct State {
 }
 
 impl State {
+    fn given(&self) -> Option<Duration> {
+        Some(self.span?.stretched(self.stretch))
+    }
+
     fn deadline(&self) -> Option<Instant> {
-        Some(self.since? + self.span?.stretched(self.stretch))
+        Some(self.since? + self.given()?)
     }
 }
 
@@ -113,6 +117,11 @@ impl Stop {
         let state = self.state();
         let deadline = state.deadline().filter(|_| !state.held)?;
         Some(deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// The time that the answer may take as things stand; `None` where there is no clock.
+    pub fn given(&self) -> Option<Duration> {
+        self.state().given()
     }
 
     /// Asks for so many times the planned time; the clock says how much of that is given.

@@ -31,12 +31,14 @@ const LAST: i64 = 100;
 const STRETCH: i64 = 4;
 
 impl Clock {
-    /// The time for this move; `None` without a clock. `overhead`: milliseconds that are lost on the way.
+    /// The time for this move; `None` without a clock. `overhead`: milliseconds that are lost on the way; `lag`: milliseconds that a
+    /// move was seen to cost beyond its time, of which what the overhead does not cover is left on the clock, but no more than three quarters of it.
     ///
     /// With a clock the plan is a thirtieth of what is left (less when time is scarce, more when the time control is near) and most of
     /// the increment, but never more than half of what is left after the overhead. A move that deserves it may take up to four times
     /// as much, as long as that is no more than a quarter of what is left.
-    pub fn span(&self, overhead: u64) -> Option<Span> {
+    pub fn span(&self, overhead: u64, lag: u64) -> Option<Span> {
+        let unforeseen = i64::try_from(lag.saturating_sub(overhead)).unwrap_or(i64::MAX);
         let overhead = i64::try_from(overhead).unwrap_or(i64::MAX);
         let millis = |ms: i64| Duration::from_millis(ms.max(1).unsigned_abs());
         if let Some(time) = self.move_time {
@@ -44,6 +46,7 @@ impl Clock {
         }
         // Some GUIs send nonsense: no clock has more than a few decades.
         let safe = self.left?.saturating_sub(overhead).clamp(0, 1 << 40);
+        let safe = safe - unforeseen.min(safe / 4 * 3);
         let scarce = if self.increment > 0 { 0 } else { MORE * (SCARCE - safe).clamp(0, SCARCE) / SCARCE };
         let horizon = HORIZON + scarce;
         let moves = self.moves_to_go.map_or(horizon, |n| i64::from(n).clamp(1, horizon));
@@ -65,7 +68,7 @@ mod tests {
 
     /// What is planned, and the most that it may become.
     fn millis(clock: Clock) -> [u128; 2] {
-        let span = clock.span(20).expect("a clock was given");
+        let span = clock.span(20, 0).expect("a clock was given");
         assert!(span.plan <= span.most);
         [span.plan.as_millis(), span.most.as_millis()]
     }
@@ -77,12 +80,17 @@ mod tests {
                 for moves_to_go in [None, Some(0), Some(1), Some(40), Some(u32::MAX)] {
                     let [_, time] = millis(Clock { left: Some(left), increment, moves_to_go, move_time: None });
                     assert!(time <= left.saturating_sub(20).max(1) as u128, "{left} {increment}: {time}");
+                    for lag in [0, 30, u64::MAX] {
+                        let clock = Clock { left: Some(left), increment, moves_to_go, move_time: None };
+                        let span = clock.span(20, lag).expect("a clock was given");
+                        assert!(span.plan <= span.most && span.most.as_millis() <= time.max(1), "{left} {lag}");
+                    }
                 }
             }
         }
         assert_eq!(millis(Clock { move_time: Some(100), ..Clock::default() }), [80; 2]);
         assert_eq!(millis(Clock { move_time: Some(-5), ..Clock::default() }), [1; 2]);
-        assert_eq!(Clock::default().span(20), None);
+        assert_eq!(Clock::default().span(20, 0), None);
     }
 
     #[test]

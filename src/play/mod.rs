@@ -3,6 +3,7 @@
 mod book;
 mod clock;
 mod engine;
+mod lag;
 mod loading;
 mod person;
 mod settings;
@@ -11,6 +12,7 @@ mod tablebase;
 pub use book::{Book, BookError};
 pub use clock::Clock;
 pub use engine::{Decision, Engine, Go, Source};
+pub use lag::Lag;
 pub use loading::{EngineError, embedded_weights};
 pub use settings::{SearchName, Settings, UnknownSearch};
 pub use tablebase::{Tablebases, Verdict};

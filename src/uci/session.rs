@@ -14,7 +14,7 @@ use super::worker::{Job, Searching, Worker};
 use super::{AUTHOR, NAME};
 use crate::board::Game;
 use crate::evaluate::Stop;
-use crate::play::{Engine, Go, Settings};
+use crate::play::{Engine, Go, Lag, Settings};
 use crate::search::Limits;
 
 /// The state between commands.
@@ -26,6 +26,8 @@ pub struct Session {
     game: Game,
     /// The signal of the last search.
     stop: Stop,
+    /// What moves cost beyond their time.
+    lag: Lag,
     /// Alive as long as a search is queued or running: its clones go with the jobs.
     searching: std::sync::Weak<()>,
     debug: bool,
@@ -70,6 +72,7 @@ impl Session {
             settings,
             game: Game::default(),
             stop: Stop::new(false, None),
+            lag: Lag::default(),
             searching: std::sync::Weak::new(),
             debug: false,
         }
@@ -182,7 +185,11 @@ impl Session {
         }
         let white = self.game.position().turn() == Color::White;
         limits.save = words.movetime.is_none() && words.nodes.is_none() && words.clock(white).left.is_some();
-        let span = words.clock(white).span(self.settings.move_overhead);
+        let clock = words.clock(white);
+        // A person's thinking time is no lag.
+        let given = self.stop.given().filter(|_| !self.settings.human_time);
+        self.lag.learn(self.game.plies(), clock, given);
+        let span = clock.span(self.settings.move_overhead, self.lag.millis());
         self.stop = if words.ponder {
             Stop::pondering(span)
         } else {
