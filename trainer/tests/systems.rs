@@ -10,13 +10,13 @@ use burn::tensor::Tensor;
 use common::seeded;
 use glance::board::{Conditions, Game};
 use glance::evaluate::{Stop, Wdl};
-use glance::network::{Precision, save};
+use glance::network::{Config, Precision, save};
 use glance::play::{Engine, Go, SearchName, Settings};
 use glance::search::Limits;
 use glance_trainer::data::sample::{Sample, sample};
 use glance_trainer::train::batch::Aims;
 use glance_trainer::train::optimizer::Optimizer;
-use glance_trainer::train::recipe::{Compute, Recipe};
+use glance_trainer::train::recipe::{Budget, Compute, Recipe};
 use glance_trainer::train::step::{Means, Read, Split, Work, gradients};
 
 type Flex = burn_flex::Flex;
@@ -189,6 +189,65 @@ fn every_system_computes_in_bfloat16() {
         let cosine = dot(&one, &other) / (dot(&one, &one) * dot(&other, &other)).sqrt();
         assert_eq!(one.len(), other.len(), "{name}");
         assert!(cosine > 0.95, "{name}: {cosine}");
+    }
+}
+
+/// What differs in one thing says so of a system that is compared with it, and can be trained.
+#[test]
+fn claims_are_of_systems_that_are_there() {
+    let tiny = recipes(&folder().join("tiny"));
+    for group in ["claims"] {
+        let own = recipes(&folder().join(group));
+        assert!(own.len() >= 2, "{group}");
+        for (name, recipe) in &own {
+            assert_eq!(*name, recipe.network.system);
+            let claim = recipe.claims.first().expect(name);
+            let (with, without) = claim.sides(name).expect("checked");
+            let other = if with == name { without } else { with };
+            let (_, other) = tiny.iter().chain(&own).find(|(n, _)| n == other).expect(other);
+            let named_alike = Recipe {
+                network: Config { system: name.clone(), ..other.network.clone() },
+                claims: recipe.claims.clone(),
+                ..other.clone()
+            };
+            assert_ne!(*recipe, named_alike, "{name} differs in nothing");
+        }
+    }
+}
+
+#[test]
+fn recipes_say_how_they_differ_from_another() {
+    let folder = common::Folder::new("extends");
+    let tiny = std::fs::read_to_string(self::folder().join("tiny/glance.toml")).expect("readable");
+    folder.write("base.toml", tiny.replace("[network]", "[[claims]]\nasks = \"a\"\nwith = \"b\"\n\n[network]"));
+    let read = |text: &str| {
+        folder.write("own.toml", text);
+        Recipe::read(&folder.0.join("own.toml"))
+    };
+    let base = Recipe::read(&folder.0.join("base.toml")).expect("a recipe");
+    let own = read(
+        "extends = \"base.toml\"\nleave_out = [\"network.trunk.smolgen\", \"training.budget\"]\n\
+         [training]\nbatch = 7\nbudget = { steps = 3 }\n",
+    )
+    .expect("a recipe");
+    assert_eq!(own.training.batch, 7);
+    assert_eq!(own.training.budget, Budget::Steps(3));
+    assert_eq!(own.training.learning_rate, base.training.learning_rate);
+    assert_eq!((base.claims.len(), own.claims.len()), (1, 0), "claims are not inherited");
+    assert!(own.network.parameters() < base.network.parameters(), "smolgen is left out");
+    for (text, expected) in [
+        ("extends = 3\n", "extends is 3: the file of another recipe is allowed"),
+        ("extends = \"nowhere.toml\"\n", "nowhere.toml"),
+        ("extends = \"own.toml\"\n", "8 recipes that extend one another are allowed"),
+        ("leave_out = [\"data\"]\n", "leave_out is allowed beside extends"),
+        ("extends = \"base.toml\"\nleave_out = [\"network.wings\"]\n", "'network.wings' is not in 'base.toml'"),
+        ("extends = \"base.toml\"\nleave_out = [\"network.system.x\"]\n", "'network.system.x' is not in 'base.toml'"),
+        ("extends = \"base.toml\"\nleave_out = \"data\"\n", "a list of keys with their tables is allowed"),
+        ("extends = \"base.toml\"\n[[claims]]\nasks = \"c\"\n", "claims is c: one of with and without is allowed"),
+        ("extends = \"base.toml\"\n[network.trunk]\nheads = 5\n", "trunk.heads is 5"),
+    ] {
+        let error = read(text).expect_err(text).to_string();
+        assert!(error.contains(expected) && !error.contains('\n'), "{error}");
     }
 }
 

@@ -124,7 +124,7 @@ impl Zoo {
         let (robin, games) = self.round_robin(&entries, &openings, &interrupted)?;
         let pairs = robin.pairs(&games);
         let speeds = self.speeds(&recipes, &openings, &interrupted)?;
-        self.report(entries, &pairs, &games, &speeds)
+        self.report(&recipes, entries, &pairs, &games, &speeds)
     }
 
     /// All recipes, by name; each with the budget of the comparison.
@@ -319,15 +319,24 @@ impl Zoo {
         Ok(speeds)
     }
 
-    fn report(&self, entries: Vec<Entry>, pairs: &[Pair], games: &[Line], speeds: &Speeds) -> Result<(), Anyhow> {
+    /// Writes everything down. `entries` are in the order of the recipes.
+    fn report(
+        &self,
+        recipes: &[Recipe],
+        entries: Vec<Entry>,
+        pairs: &[Pair],
+        games: &[Line],
+        speeds: &Speeds,
+    ) -> Result<(), Anyhow> {
         let rated = rate(entries.len(), pairs);
         let mut systems: Vec<Ranked> = entries
             .into_iter()
             .zip(rated)
-            .map(|(entry, rated)| {
+            .zip(recipes)
+            .map(|((entry, rated), recipe)| {
                 let games = games.iter().filter(|l| l.white == entry.system || l.black == entry.system).count();
                 let speed = speeds.of(&entry.system);
-                Ranked { entry, rated, games, speed }
+                Ranked { entry, rated, games, speed, claims: recipe.claims.clone() }
             })
             .collect();
         systems.sort_by(|a, b| b.rated.elo.total_cmp(&a.rated.elo));

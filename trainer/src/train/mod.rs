@@ -6,6 +6,7 @@ pub mod checkpoint;
 pub mod clip;
 pub mod ema;
 pub mod export;
+mod extends;
 pub mod log;
 pub mod optimizer;
 pub mod recipe;

@@ -20,6 +20,34 @@ pub struct Recipe {
     pub training: Training,
     /// Where positions come from.
     pub data: Data,
+    /// What it says beside another recipe.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<Claim>,
+}
+
+/// A question that a recipe answers together with another one that differs from it in one thing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// What is to help.
+    pub asks: String,
+    /// The system that has it, where this one lacks it…
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with: Option<String>,
+    /// …or the one that lacks it, where this one has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without: Option<String>,
+}
+
+impl Claim {
+    /// The system that has it and the one that lacks it, for the claim of `own`; `None` unless exactly one other is named.
+    pub fn sides<'a>(&'a self, own: &'a str) -> Option<(&'a str, &'a str)> {
+        match (&self.with, &self.without) {
+            (Some(with), None) => Some((with, own)),
+            (None, Some(without)) => Some((own, without)),
+            _ => None,
+        }
+    }
 }
 
 /// How long a run is.
@@ -153,14 +181,15 @@ pub enum RecipeError {
 }
 
 impl Recipe {
-    /// Reads a recipe and checks it.
+    /// Reads a recipe and checks it. With `extends = "other.toml"` it says only how it differs from another, less what `leave_out` names.
     ///
     /// # Errors
     /// When the file cannot be read or asks for something impossible.
     pub fn read(path: &Path) -> Result<Recipe, RecipeError> {
         let fail = |reason: String| RecipeError::Read { path: path.display().to_string(), reason };
-        let text = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
-        let recipe: Recipe = toml::from_str(&text).map_err(|e| fail(e.to_string().trim().replace('\n', " ")))?;
+        let table = super::extends::read(path)?;
+        let recipe: Recipe =
+            table.try_into().map_err(|e: toml::de::Error| fail(e.to_string().trim().replace('\n', " ")))?;
         recipe.check()?;
         Ok(recipe)
     }
@@ -213,6 +242,10 @@ impl Recipe {
         for (name, value) in &self.data.mixture {
             let allowed = "a number, or { share = a number, balance = 0 to 1 }, is allowed";
             range(share(name, value).is_some(), &format!("data.mixture.{name}"), value.to_string(), allowed)?;
+        }
+        for claim in &self.claims {
+            let one = claim.sides(&self.network.system).is_some();
+            range(one, "claims", claim.asks.clone(), "one of with and without is allowed, and needed")?;
         }
         Ok(())
     }

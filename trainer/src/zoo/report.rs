@@ -7,23 +7,8 @@ use std::fmt::Write as _;
 use super::elo::Rated;
 use super::entry::Entry;
 use super::speed::Speed;
+use crate::train::recipe::Claim;
 use glance::plot::{Bar, Curve, bars, lines};
-
-/// What the authors claim, as pairs of systems that differ in one thing: with it, and without.
-const CLAIMS: [(&str, &str, &str); 4] = [
-    (
-        "own and enemy men on a board turned to the player, instead of white and black ones",
-        "deep-chess",
-        "deep-chess-white",
-    ),
-    (
-        "colours exchanged in half of the positions, where the board is White's",
-        "deep-chess-white-flip",
-        "deep-chess-white",
-    ),
-    ("a mixture of experts instead of one dense layer", "deep-chess-moe", "deep-chess"),
-    ("a transformer instead of convolutions", "deep-chess", "alpha-zero"),
-];
 
 /// A system with its rating, and the games it played.
 pub struct Ranked {
@@ -35,6 +20,8 @@ pub struct Ranked {
     pub games: usize,
     /// How fast it is, if it was timed.
     pub speed: Option<Speed>,
+    /// What its recipe asks beside another's.
+    pub claims: Vec<Claim>,
 }
 
 /// The validation loss that a system's author tells, on the source that comes nearest to the author's.
@@ -68,7 +55,7 @@ fn interval(r: &Rated) -> String {
     format!("{:+.0} ({:+.0} to {:+.0})", r.elo, r.low, r.high)
 }
 
-/// Tables: what each system costs, what it predicts, how it plays, and the answers to the authors' claims. `budget` says in
+/// Tables: what each system costs, what it predicts, how it plays, and what the recipes that differ in one thing claim. `budget` says in
 /// words what every system was given.
 pub fn markdown(systems: &[Ranked], budget: &str) -> String {
     let mut out = format!("# Systems side by side\n\n{budget}\n\n");
@@ -103,8 +90,13 @@ pub fn markdown(systems: &[Ranked], budget: &str) -> String {
     }
     let find = |name: &str| systems.iter().find(|r| r.entry.system == name);
     let mut claims = String::new();
-    for (claim, with, without) in CLAIMS {
-        let (Some(with), Some(without)) = (find(with), find(without)) else { continue };
+    let mut asked: Vec<(&Claim, &Ranked, &Ranked)> = Vec::new();
+    for r in systems {
+        let sides = r.claims.iter().filter_map(|claim| Some((claim, claim.sides(&r.entry.system)?)));
+        asked.extend(sides.filter_map(|(claim, (with, without))| Some((claim, find(with)?, find(without)?))));
+    }
+    asked.sort_by(|a, b| a.0.asks.cmp(&b.0.asks));
+    for (Claim { asks, .. }, with, without) in asked {
         let loss = |r: &Ranked| r.entry.mean(|f| f.policy_loss);
         let half = |r: &Rated| (r.high - r.low) / 2.0;
         let (elo, error) = (with.rated.elo - without.rated.elo, half(&with.rated).hypot(half(&without.rated)));
@@ -118,7 +110,7 @@ pub fn markdown(systems: &[Ranked], budget: &str) -> String {
         };
         let _ = writeln!(
             claims,
-            "| {claim} | `{}` {:.3} | `{}` {:.3} | {elo:+.0} ± {error:.0} | {verdict} |",
+            "| {asks} | `{}` {:.3} | `{}` {:.3} | {elo:+.0} ± {error:.0} | {verdict} |",
             with.entry.system,
             loss(with),
             without.entry.system,
@@ -193,20 +185,32 @@ mod tests {
             rated: Rated { elo, low: elo - 20.0, high: elo + 20.0 },
             games: 10,
             speed: Some(Speed { training: 1000.0, milliseconds: 1.25 }),
+            claims: Vec::new(),
         }
+    }
+
+    fn claiming(ranked: Ranked, asks: &str, with: Option<&str>, without: Option<&str>) -> Ranked {
+        let claim = Claim { asks: asks.into(), with: with.map(str::to_owned), without: without.map(str::to_owned) };
+        Ranked { claims: vec![claim], ..ranked }
     }
 
     #[test]
     fn claims_are_answered_where_both_sides_are_there() {
-        let text = markdown(&[ranked("deep-chess", 2.0, 50.0), ranked("alpha-zero", 2.1, -50.0)], "Budget.");
+        let tower = |elo| {
+            claiming(ranked("alpha-zero", 2.1, elo), "a transformer instead of convolutions", Some("deep-chess"), None)
+        };
+        let experts =
+            |elo| claiming(ranked("deep-chess-moe", 2.0, elo), "a mixture of experts", None, Some("deep-chess"));
+        let text = markdown(&[ranked("deep-chess", 2.0, 50.0), tower(-50.0)], "Budget.");
         assert!(text.contains("| `deep-chess` | 1.50 M | 20.0 | 1000 | 1.25 ms | +50 (+30 to +70) | 25.0 %"), "{text}");
         assert!(text.contains(
             "| a transformer instead of convolutions | `deep-chess` 2.000 | `alpha-zero` 2.100 | +100 ± 28 | yes |"
         ));
-        assert!(!text.contains("mixture of experts"));
-        let text = markdown(&[ranked("deep-chess-moe", 2.0, 5.0), ranked("deep-chess", 2.1, 0.0)], "Budget.");
+        let text = markdown(&[experts(0.0), tower(0.0)], "Budget.");
+        assert!(!text.contains("mixture of experts") && !text.contains("convolutions"), "{text}");
+        let text = markdown(&[experts(5.0), ranked("deep-chess", 2.1, 0.0)], "Budget.");
         assert!(text.contains("it predicts better; games do not decide"), "{text}");
-        let text = markdown(&[ranked("deep-chess-moe", 2.0, -50.0), ranked("deep-chess", 2.1, 50.0)], "Budget.");
+        let text = markdown(&[experts(-50.0), ranked("deep-chess", 2.1, 50.0)], "Budget.");
         assert!(text.contains("it predicts better and plays worse"), "{text}");
         let page = html(&[ranked("microchess", 2.0, 5.0)], "A & B.").expect("drawn");
         assert!(page.contains("</svg>") && page.contains("A &amp; B."));
