@@ -196,7 +196,7 @@ fn every_system_computes_in_bfloat16() {
 #[test]
 fn claims_are_of_systems_that_are_there() {
     let tiny = recipes(&folder().join("tiny"));
-    for group in ["claims"] {
+    for group in ["claims", "choices"] {
         let own = recipes(&folder().join(group));
         assert!(own.len() >= 2, "{group}");
         for (name, recipe) in &own {
