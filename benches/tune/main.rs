@@ -6,9 +6,10 @@
 //! ```
 //!
 //! `a.` and `b.` set constants of the two: `c_puct`, `c_factor`, `c_base`, `fpu_reduction`, `prior_temperature`, `below`, `most`,
-//! `visit`, `scale` (the last four are the halving's), and `nodes`; without either, those of both. `openings` are played as games:
-//! prints A's score and the Elo difference with its 95 % interval, from the pairs of games. A `suite` is of test positions (EPD), where
-//! small differences show sooner. `threads` of them at a time; all cores unless told.
+//! `visit`, `scale` (the last four are the halving's), `settled`, `standing` (the exchanges'; `exchanges=0` for none), and `nodes`;
+//! without either, those of both. `openings` are played as games: prints A's score and the Elo difference with its 95 % interval, from
+//! the pairs of games. A `suite` is of test positions (EPD), where small differences show sooner. `threads` of them at a time; all cores
+//! unless told.
 
 mod games;
 mod side;

@@ -2,8 +2,11 @@
 
 use glance::board::{Conditions, Game};
 use glance::evaluate::{Evaluator, Stop};
-use glance::search::{Limits, Search, Task, Tree};
+use glance::search::{Exchanges, Limits, Search, Task, Tree};
 use shakmaty::Move;
+
+/// Exchanges that change nothing.
+const ABSENT: Exchanges = Exchanges { settled: 0.0, standing: 0.0 };
 
 #[derive(Clone, Copy)]
 pub struct Side {
@@ -22,7 +25,8 @@ impl Side {
     ///
     /// Where there is no such constant.
     pub fn set(&mut self, name: &str, value: f32) {
-        let Tree { c_puct, c_factor, c_base, fpu_reduction, prior_temperature, halving, .. } = &mut self.tree;
+        let Tree { c_puct, c_factor, c_base, fpu_reduction, prior_temperature, halving, exchanges, .. } =
+            &mut self.tree;
         match name {
             "c_puct" => *c_puct = value,
             "c_factor" => *c_factor = value,
@@ -33,6 +37,9 @@ impl Side {
             "most" => halving.most = value as usize,
             "visit" => halving.visit = value,
             "scale" => halving.scale = value,
+            "exchanges" if value == 0.0 => *exchanges = None,
+            "settled" => exchanges.get_or_insert(ABSENT).settled = value,
+            "standing" => exchanges.get_or_insert(ABSENT).standing = value,
             "nodes" => self.nodes = value as u64,
             _ => panic!("no constant '{name}'"),
         }

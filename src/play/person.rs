@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use rand::Rng;
-use shakmaty::{ByRole, Chess, Move, Position};
+use shakmaty::{Move, Position};
 
 use super::engine::Go;
 use super::settings::Settings;
@@ -12,7 +12,7 @@ use super::tablebase::Tablebases;
 use crate::board::{Conditions, Game, Repetitions, fair_share};
 use crate::evaluate::Evaluation;
 use crate::human::{Found, Style, draw, weights};
-use crate::search::{Limits, Line, MoveStats, Report, Score, Search, Task, Tree, mating_move, value};
+use crate::search::{Limits, Line, MoveStats, Report, Score, Search, Task, Tree, balance, mating_move};
 
 /// Pawns ahead from which the game is won and to be finished, at any rating: a rook.
 const AHEAD: f32 = 5.0;
@@ -27,15 +27,6 @@ pub(super) struct Chosen {
     pub(super) report: Report,
     /// Whether tablebases were followed.
     pub(super) by_tables: bool,
-}
-
-/// Own material less the other's, in pawns.
-fn lead(position: &Chess) -> f32 {
-    let of = |men: ByRole<u8>| {
-        men.into_iter().zip(shakmaty::Role::ALL).map(|(n, role)| f32::from(n) * value(role)).sum::<f32>()
-    };
-    let board = position.board();
-    of(board.material_side(position.turn())) - of(board.material_side(!position.turn()))
 }
 
 /// What is known of a position that is to be won.
@@ -54,7 +45,7 @@ fn won(game: &Game, allowed: &[Move], tables: &Tablebases, settings: &Settings) 
             Some(Won { moves: verdict.keeping.iter().map(|&(m, plies)| (m, -plies)).collect(), by_tables: true })
         }
         Some(_) => None,
-        None if lead(position) >= AHEAD => {
+        None if balance(position) >= AHEAD => {
             Some(Won { moves: allowed.iter().map(|&m| (m, 0)).collect(), by_tables: false })
         }
         None => None,
@@ -133,7 +124,8 @@ fn searched(task: &Task, style: &Style) -> (Vec<MoveStats>, u64) {
     }
     let nodes = task.limits.nodes.map_or(style.nodes, |most| most.min(style.nodes));
     let limits = Limits { nodes: Some(nodes), ..task.limits.clone() };
-    let report = Tree::default()
+    // The dial was measured with the network's word alone.
+    let report = Tree { exchanges: None, ..Tree::default() }
         .search(
             &Task { limits: &limits, conditions: &Conditions::STRONGEST, kept: None, lines: 1, ..*task },
             &mut |_| {},
@@ -192,14 +184,6 @@ mod tests {
 
     fn go(engine: &mut Engine, game: &Game) -> super::super::engine::Decision {
         engine.go(game, &Go::default(), &Stop::new(false, None), &mut |_| {}).expect("scripted")
-    }
-
-    #[test]
-    fn leads_are_counted_for_the_player_to_move() {
-        let of = |fen: &str| lead(Game::from_fen(fen).expect(fen).position());
-        assert_eq!(of("4k3/8/8/8/8/8/4P3/R3K3 w - - 0 1"), 6.0);
-        assert_eq!(of("4k3/8/8/8/8/8/4P3/R3K3 b - - 0 1"), -6.0);
-        assert_eq!(of("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"), 0.0);
     }
 
     /// Whatever the network thinks: who is far ahead mates, even at the lowest rating, and against any defence.

@@ -5,6 +5,7 @@
 //! piece of a batch of the stop signal.
 
 mod ends;
+mod exchange;
 mod lookahead;
 mod mate;
 mod material;
@@ -14,9 +15,10 @@ mod task;
 mod tree;
 mod value;
 
+pub use exchange::{Exchanges, gain};
 pub use lookahead::{Guards, Lookahead};
 pub use mate::{find_mate, mating_move};
-pub use material::value;
+pub use material::{balance, value};
 pub use policy::Policy;
 pub use report::{Line, MoveStats, Report, Score};
 pub use task::{Answer, Endings, Limits, Search, Task};

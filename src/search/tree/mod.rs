@@ -12,6 +12,7 @@ mod nodes;
 mod run;
 mod walkers;
 
+use super::exchange::Exchanges;
 use super::report::Report;
 use super::task::{Answer, Search, Task};
 
@@ -39,6 +40,8 @@ pub struct Tree {
     pub halving: Halving,
     /// How the clock is used.
     pub effort: Effort,
+    /// What exchanges add to the network's word; nothing: its word alone.
+    pub exchanges: Option<Exchanges>,
 }
 
 impl Default for Tree {
@@ -54,6 +57,7 @@ impl Default for Tree {
             prior_temperature: 1.0,
             halving,
             effort,
+            exchanges: Some(Exchanges { settled: 1.1, standing: -0.2 }),
         }
     }
 }
@@ -174,7 +178,7 @@ mod tests {
         let mut most = 0;
         while !run.is_over() {
             let leaves = run.gather(4);
-            let found = Leaf::evaluate(&leaves, &task);
+            let found = Leaf::evaluate(&leaves, &task, run.exchanges());
             run.bring_back(&leaves, found);
             run.prune();
             most = most.max(run.nodes.bytes());

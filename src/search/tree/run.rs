@@ -5,6 +5,7 @@ use std::time::Instant;
 use shakmaty::Move;
 
 use super::super::ends::{ended, judged};
+use super::super::exchange::Exchanges;
 use super::super::report::{Line, MoveStats, Report, Score};
 use super::super::task::{Answer, Task};
 use super::Tree;
@@ -54,11 +55,24 @@ pub(super) struct Run<'a> {
     cut_short: bool,
 }
 
+/// What the network says, with what exchanges add to it.
+fn weighed(exchanges: Option<Exchanges>, game: &Game, wdl: Wdl) -> Wdl {
+    exchanges.map_or(wdl, |exchanges| exchanges.weigh(game.position(), wdl))
+}
+
 impl Leaf {
     /// Asks about a batch; without the run, which others may use meanwhile.
-    pub(super) fn evaluate(batch: &[Leaf], task: &Task) -> Result<Vec<Evaluation>, Stopped> {
+    pub(super) fn evaluate(
+        batch: &[Leaf],
+        task: &Task,
+        exchanges: Option<Exchanges>,
+    ) -> Result<Vec<Evaluation>, Stopped> {
         let queries: Vec<Query> = batch.iter().map(|l| Query { game: &l.game, conditions: task.conditions }).collect();
-        task.evaluator.evaluate(&queries, task.stop)
+        let mut found = task.evaluator.evaluate(&queries, task.stop)?;
+        for (leaf, evaluation) in batch.iter().zip(&mut found) {
+            evaluation.wdl = weighed(exchanges, &leaf.game, evaluation.wdl);
+        }
+        Ok(found)
     }
 }
 
@@ -80,6 +94,11 @@ impl<'a> Run<'a> {
             under_way: 0,
             cut_short: false,
         }
+    }
+
+    /// What exchanges add to the network's word.
+    pub(super) fn exchanges(&self) -> Option<Exchanges> {
+        self.params.exchanges
     }
 
     /// Bytes that the tree may hold beside what is kept, so that there is room for a copy of half of it when it is pruned.
@@ -131,7 +150,7 @@ impl<'a> Run<'a> {
         let moves = evaluation.moves.iter().filter(|e| allowed.contains(&e.m));
         self.open(0, moves.map(|e| (e.m, e.probability)));
         self.evaluated = 1;
-        self.back_up(&[0], evaluation.wdl);
+        self.back_up(&[0], weighed(self.exchanges(), task.game, evaluation.wdl));
     }
 
     /// Gives a node its moves, with the policy as the search takes it.

@@ -60,7 +60,7 @@ impl<'a> Shared<'a> {
         let _fall = Fall(self);
         let mut told = TOLD;
         let mut run = self.lock();
-        let (task, batch) = (run.task, run.task.evaluator.batch().max(1));
+        let (task, batch, exchanges) = (run.task, run.task.evaluator.batch().max(1), run.exchanges());
         while !run.is_over() {
             // Paths under way name nodes by their numbers, which change when a tree is pruned.
             if run.is_full() && run.is_waiting() {
@@ -71,7 +71,7 @@ impl<'a> Shared<'a> {
             let leaves = run.gather(batch);
             if !leaves.is_empty() {
                 drop(run);
-                let found = Leaf::evaluate(&leaves, task);
+                let found = Leaf::evaluate(&leaves, task, exchanges);
                 run = self.lock();
                 run.bring_back(&leaves, found);
                 self.news.notify_all();
