@@ -71,6 +71,7 @@ fn recipe(steps: u64) -> Recipe {
             mixture: [("masters".to_owned(), toml::Value::Float(1.0))].into_iter().collect(),
             augmentation: Augmentation::default(),
         },
+        claims: Vec::new(),
     }
 }
 
