@@ -21,6 +21,13 @@ pub struct IllegalMove {
     pub fen: String,
 }
 
+/// The position after a legal move; [`Game::after`] keeps what went before, too.
+pub fn played(position: &Chess, m: Move) -> Chess {
+    let mut next = position.clone();
+    next.play_unchecked(m);
+    next
+}
+
 /// How a game has ended, by the rules that an engine or arbiter applies without a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Terminal {

@@ -26,7 +26,7 @@ pub use conditions::{Conditions, Pool, Seat};
 pub(crate) use features::blend;
 pub use features::{BOARDS, CODES, EMPTY, Features, GLOBALS, MARKS, MISSING, global_names};
 pub use fen::{FenError, parse_fen, write_fen};
-pub use game::{Game, IllegalMove, Repetitions, Terminal};
+pub use game::{Game, IllegalMove, Repetitions, Terminal, played};
 pub use perft::{divide, perft};
 pub use pgn::{PgnError, PgnGame, PgnMove, comment_command, games as pgn_games, parse_clock, parse_time_control};
 pub use polyglot::{polyglot_key, polyglot_move};

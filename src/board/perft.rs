@@ -2,6 +2,8 @@
 
 use shakmaty::{Chess, Move, Position};
 
+use super::game::played;
+
 /// Leaves `depth` plies below a position (shakmaty's own count).
 pub fn perft(position: &Chess, depth: u32) -> u64 {
     shakmaty::perft(position, depth)
@@ -9,15 +11,7 @@ pub fn perft(position: &Chess, depth: u32) -> u64 {
 
 /// Leaves below each legal move.
 pub fn divide(position: &Chess, depth: u32) -> Vec<(Move, u64)> {
-    position
-        .legal_moves()
-        .into_iter()
-        .map(|m| {
-            let mut next = position.clone();
-            next.play_unchecked(m);
-            (m, perft(&next, depth.saturating_sub(1)))
-        })
-        .collect()
+    position.legal_moves().into_iter().map(|m| (m, perft(&played(position, m), depth.saturating_sub(1)))).collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use shakmaty::{Chess, Move, Position};
 use shakmaty_syzygy::filesystem::{Filesystem, OsFilesystem, RandomAccessFile, ReadHint};
 use shakmaty_syzygy::{self as syzygy, Dtz, Tablebase};
 
-use crate::board::Game;
+use crate::board::{Game, played};
 use crate::evaluate::Wdl;
 use crate::search::Endings;
 
@@ -133,8 +133,7 @@ impl Tablebases {
 
     /// Outcome and signed plies of a move: the faster a win (the slower a loss), the larger.
     fn rank(&self, position: &Chess, m: Move, fifty_move_rule: bool) -> Option<(i32, i32)> {
-        let mut after = position.clone();
-        after.play_unchecked(m);
+        let after = played(position, m);
         if after.is_checkmate() {
             return Some((1, 0));
         }

@@ -6,6 +6,7 @@
 use shakmaty::{Chess, Move, MoveList, Position, Role};
 
 use super::material::{balance, captured, value};
+use crate::board::played;
 use crate::evaluate::Wdl;
 
 /// Plies that exchanges are followed at most.
@@ -42,7 +43,7 @@ impl Exchanges {
 
 /// Pawns that the player to move comes out ahead, or behind where something is lost whatever is played: captures and promotions are
 /// played to their end, in check any move, and a quiet move first where one is needed.
-pub fn gain(position: &Chess) -> f32 {
+fn gain(position: &Chess) -> f32 {
     let mut left = MOST;
     let taking = play_out(position, f32::NEG_INFINITY, f32::INFINITY, DEEPEST, &mut left);
     if taking > 0.0 || position.is_check() {
@@ -63,12 +64,6 @@ pub fn gain(position: &Chess) -> f32 {
     }
     // There is no move in a stalemate, which is judged elsewhere.
     if best.is_finite() { best } else { taking }
-}
-
-fn played(position: &Chess, m: Move) -> Chess {
-    let mut after = position.clone();
-    after.play_unchecked(m);
-    after
 }
 
 /// Pawns that a move wins at once.

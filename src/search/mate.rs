@@ -2,6 +2,7 @@
 
 use shakmaty::{Chess, Move, Position};
 
+use crate::board::played;
 use crate::evaluate::Stop;
 
 /// A move that mates at once.
@@ -10,9 +11,7 @@ pub fn mating_move(position: &Chess, moves: &[Move]) -> Option<Move> {
 }
 
 fn mates(position: &Chess, m: Move) -> bool {
-    let mut next = position.clone();
-    next.play_unchecked(m);
-    next.is_checkmate()
+    played(position, m).is_checkmate()
 }
 
 /// Positions visited between looks at the signal.
@@ -43,14 +42,7 @@ impl Solver<'_> {
     }
 
     fn attack(&mut self, position: &Chess, moves: &[Move], n: u32) -> Option<Vec<Move>> {
-        let mut successors: Vec<(Move, Chess)> = moves
-            .iter()
-            .map(|&m| {
-                let mut next = position.clone();
-                next.play_unchecked(m);
-                (m, next)
-            })
-            .collect();
+        let mut successors: Vec<(Move, Chess)> = moves.iter().map(|&m| (m, played(position, m))).collect();
         // Checks first: most mates begin with one, and the last move always is one.
         successors.sort_by_key(|(_, next)| !next.is_check());
         for (m, next) in &successors {
@@ -82,8 +74,7 @@ impl Solver<'_> {
             if self.over {
                 return None;
             }
-            let mut next = position.clone();
-            next.play_unchecked(reply);
+            let next = played(position, reply);
             let legal = next.legal_moves();
             let mut line = (1..n).find_map(|k| self.attack(&next, &legal, k))?;
             line.insert(0, reply);

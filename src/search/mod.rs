@@ -15,7 +15,7 @@ mod task;
 mod tree;
 mod value;
 
-pub use exchange::{Exchanges, gain};
+pub use exchange::Exchanges;
 pub use lookahead::{Guards, Lookahead};
 pub use mate::{find_mate, mating_move};
 pub use material::{balance, value};
