@@ -17,9 +17,9 @@ pub(super) fn read(path: &Path) -> Result<Table, RecipeError> {
 }
 
 fn read_at(path: &Path, depth: usize) -> Result<Table, RecipeError> {
-    let fail = |reason: String| RecipeError::Read { path: path.display().to_string(), reason };
-    let text = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
-    let mut own: Table = toml::from_str(&text).map_err(|e| fail(e.to_string().trim().replace('\n', " ")))?;
+    let fail = |reason: String| RecipeError::read(path, reason);
+    let text = std::fs::read_to_string(path).map_err(|e| RecipeError::read(path, e))?;
+    let mut own: Table = toml::from_str(&text).map_err(|e| RecipeError::read(path, e))?;
     let left_out = own.remove("leave_out");
     let Some(other) = own.remove("extends") else {
         return match left_out {

@@ -180,16 +180,20 @@ pub enum RecipeError {
     },
 }
 
+impl RecipeError {
+    /// A file that cannot be used, and why, on one line.
+    pub(super) fn read(path: &Path, reason: impl std::fmt::Display) -> RecipeError {
+        RecipeError::Read { path: path.display().to_string(), reason: reason.to_string().trim().replace('\n', " ") }
+    }
+}
+
 impl Recipe {
     /// Reads a recipe and checks it. With `extends = "other.toml"` it says only how it differs from another, less what `leave_out` names.
     ///
     /// # Errors
     /// When the file cannot be read or asks for something impossible.
     pub fn read(path: &Path) -> Result<Recipe, RecipeError> {
-        let fail = |reason: String| RecipeError::Read { path: path.display().to_string(), reason };
-        let table = super::extends::read(path)?;
-        let recipe: Recipe =
-            table.try_into().map_err(|e: toml::de::Error| fail(e.to_string().trim().replace('\n', " ")))?;
+        let recipe: Recipe = super::extends::read(path)?.try_into().map_err(|e| RecipeError::read(path, e))?;
         recipe.check()?;
         Ok(recipe)
     }
