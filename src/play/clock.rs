@@ -32,7 +32,8 @@ const STRETCH: i64 = 4;
 
 impl Clock {
     /// The time for this move; `None` without a clock. `overhead`: milliseconds that are lost on the way; `lag`: milliseconds that a
-    /// move was seen to cost beyond its time, of which what the overhead does not cover is left on the clock, but no more than three quarters of it.
+    /// move was seen to cost beyond its time, of which what the overhead does not cover stays on the clock, up to three quarters of
+    /// what is left.
     ///
     /// With a clock the plan is a thirtieth of what is left (less when time is scarce, more when the time control is near) and most of
     /// the increment, but never more than half of what is left after the overhead. A move that deserves it may take up to four times
