@@ -15,6 +15,7 @@ use glance::play::{Engine, Go, SearchName, Settings};
 use glance::search::Limits;
 use glance_trainer::data::sample::{Sample, sample};
 use glance_trainer::train::batch::Aims;
+use glance_trainer::train::machines::Share;
 use glance_trainer::train::optimizer::Optimizer;
 use glance_trainer::train::recipe::{Budget, Compute, Recipe};
 use glance_trainer::train::step::{Means, Read, Split, Work, gradients};
@@ -141,7 +142,13 @@ fn every_system_learns() {
         let means = Means { devices: &[device], precision: Compute::F32 };
         let mut losses = Vec::new();
         for step in 1..=60 {
-            let work = Work::of(&samples, Split { workers: 2, micro: 4 }, &network.layout(), &recipe.network.value);
+            let work = Work::of(
+                &samples,
+                Share::WHOLE,
+                Split { workers: 2, micro: 4 },
+                &network.layout(),
+                &recipe.network.value,
+            );
             let (grads, loss) = gradients(&network, work, &aims, &means);
             losses.push(loss.read(1.0));
             network = optimizer.step(5e-4 * (f64::from(step) / 30.0).min(1.0), network, grads);
@@ -176,7 +183,13 @@ fn every_system_computes_in_bfloat16() {
         let t = &recipe.training;
         let aims = Aims { value_weight: 1.0, time_weight: 1.0, policy: t.policy_loss, smoothing: t.smoothing };
         let [(loss, one), (loss_16, other)] = [Compute::F32, Compute::Bf16].map(|precision| {
-            let work = Work::of(samples, Split { workers: 1, micro: 8 }, &network.layout(), &recipe.network.value);
+            let work = Work::of(
+                samples,
+                Share::WHOLE,
+                Split { workers: 1, micro: 8 },
+                &network.layout(),
+                &recipe.network.value,
+            );
             let (grads, loss) = gradients(&network, work, &aims, &Means { devices: &[device], precision });
             let mut flat = Flat(&grads, Vec::new());
             network.visit(&mut flat);

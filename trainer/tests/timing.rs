@@ -17,6 +17,7 @@ use glance_trainer::data::shard::{self, GameHead, GameResult, Kind};
 use glance_trainer::measure::figures::Figures;
 use glance_trainer::measure::validation::{look, sets};
 use glance_trainer::train::export::export;
+use glance_trainer::train::machines::Place;
 use glance_trainer::train::recipe::Recipe;
 use glance_trainer::train::run::{Options, train};
 use glance_trainer::train::step::Split;
@@ -86,6 +87,7 @@ fn a_head_for_time_learns_and_leaves_the_rest_alone() {
         loaders: 1,
         every: 1e6,
         plain: true,
+        place: Place::Alone,
         backend: "flex".into(),
         interrupted: Arc::default(),
     };

@@ -2,78 +2,36 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use burn::backend::Autodiff;
-use common::{Folder, seeded, write_games};
+use common::{Folder, recipe, seeded, shards, weights};
 use glance::board::{Conditions, Game};
 use glance::evaluate::{BackendName, open};
 use glance::network::{Config, Precision, save};
 use glance_trainer::data::book;
 use glance_trainer::data::mixture::Mixture;
-use glance_trainer::data::sample::Augmentation;
-use glance_trainer::data::shard::GameResult;
 use glance_trainer::train::card::Card;
 use glance_trainer::train::checkpoint::State;
 use glance_trainer::train::export::export;
 use glance_trainer::train::log::{self, Metrics};
+use glance_trainer::train::machines::Place;
 use glance_trainer::train::optimizer::{Betas, OptimizerConfig};
-use glance_trainer::train::recipe::{Budget, Compute, Data, Part, PolicyLoss, Recipe, Training};
+use glance_trainer::train::recipe::{Budget, Recipe};
 use glance_trainer::train::run::{Options, TrainError, train};
 use glance_trainer::train::schedule::Schedule;
 use glance_trainer::train::step::Split;
 
 type B = Autodiff<burn_flex::Flex>;
 
-const GAMES: [(&str, GameResult); 3] = [
-    ("1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 5. O-O Be7 6. Re1 b5 7. Bb3 d6 8. c3 O-O 1-0", GameResult::White),
-    ("1. d4 d5 2. c4 e6 3. Nc3 Nf6 4. Bg5 Be7 5. e3 O-O 6. Nf3 Nbd7 7. Rc1 c6 1/2-1/2", GameResult::Draw),
-    ("1. c4 e5 2. Nc3 Nf6 3. Nf3 Nc6 4. g3 d5 5. cxd5 Nxd5 6. Bg2 Nb6 7. O-O Be7 0-1", GameResult::Black),
-];
-
 /// The weights that every run begins with: drawn before any does, as a run sets the seed too.
 static INIT: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let network = seeded::<burn_flex::Flex>(&Config::tiny(), 1);
     save(&network, Precision::Full).expect("saved")
 });
-
-fn shards(folder: &Path) -> PathBuf {
-    let path = folder.join("masters.games");
-    write_games(&path, &GAMES);
-    path
-}
-
-fn recipe(steps: u64) -> Recipe {
-    Recipe {
-        network: Config::tiny(),
-        training: Training {
-            budget: Budget::Steps(steps),
-            batch: 16,
-            optimizer: OptimizerConfig::default(),
-            learning_rate: 3e-3,
-            schedule: Schedule::default(),
-            warmup: 0.1,
-            weight_decay: 0.01,
-            clip: 1.0,
-            ema: 0.9,
-            value_weight: 1.0,
-            time_weight: 0.25,
-            precision: Compute::F32,
-            part: Part::All,
-            policy_loss: PolicyLoss::default(),
-            smoothing: 0.0,
-            seed: 7,
-        },
-        data: Data {
-            mixture: [("masters".to_owned(), toml::Value::Float(1.0))].into_iter().collect(),
-            augmentation: Augmentation::default(),
-        },
-        claims: Vec::new(),
-    }
-}
 
 fn run(folder: &Path, name: &str, steps: u64, interrupted: Arc<AtomicBool>) -> Result<State, TrainError> {
     run_of(&recipe(steps), folder, name, interrupted)
@@ -90,6 +48,7 @@ fn run_of(recipe: &Recipe, folder: &Path, name: &str, interrupted: Arc<AtomicBoo
         loaders: 2,
         every: 1e6,
         plain: true,
+        place: Place::Alone,
         backend: "flex".into(),
         interrupted,
     };
@@ -147,15 +106,7 @@ fn resumes(recipe: &Recipe) {
     assert!((20..steps).contains(&first.step), "interrupted at {}", first.step);
     let second = run_of(recipe, &folder.0, "parts", Arc::default()).expect("resumes");
     assert_eq!(second.step, steps);
-    let weights = |name: &str| {
-        let out = folder.0.join(format!("{name}.safetensors"));
-        export(&folder.0.join(name), &out, Precision::Full).expect("exported");
-        let bytes = std::fs::read(out).expect("readable");
-        // The order of the header's entries is left to chance; the weights behind it are not.
-        let header = bytes.first_chunk::<8>().map_or(0, |n| u64::from_le_bytes(*n) as usize);
-        bytes[8 + header..].to_vec()
-    };
-    assert!(weights("whole") == weights("parts"), "the same weights to the last bit");
+    assert!(weights(&folder.0.join("whole")) == weights(&folder.0.join("parts")), "the same weights to the last bit");
     // The losses on the way are the same too, and each step is there once.
     let losses = |name: &str| -> Vec<(u64, f64)> {
         let rows: Vec<Metrics> = log::read(&folder.0.join(name).join("metrics.csv"));

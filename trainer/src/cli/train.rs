@@ -11,6 +11,7 @@ use crate::backend::{BackendName, check_cuda};
 use crate::data::mixture::Mixture;
 use crate::measure::validation::ValidationSet;
 use crate::train::checkpoint::{self, State};
+use crate::train::machines::Place;
 use crate::train::recipe::{Budget, Compute, Recipe};
 use crate::train::run::{Options, train};
 use crate::train::step::Split;
@@ -62,6 +63,15 @@ pub(super) struct Train {
     /// Positions of each validation source
     #[arg(long, default_value_t = 2048)]
     validate: usize,
+    /// Lead training on several machines: listen there for the others, each of which takes its part of every batch
+    #[arg(long, value_name = "HOST:PORT", requires = "machines")]
+    lead: Option<String>,
+    /// Machines that train together, with the leader
+    #[arg(long, requires = "lead", value_name = "N")]
+    machines: Option<usize>,
+    /// Train along with the leader that listens there, from its checkpoint on
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "lead")]
+    follow: Option<String>,
     /// Lines for a log instead of a progress bar
     #[arg(long)]
     plain: bool,
@@ -111,6 +121,7 @@ impl Train {
             loaders: args.loaders.max(1),
             every: args.every,
             plain: args.plain,
+            place: args.place(),
             backend: format!("{:?}", args.backend).to_lowercase(),
             interrupted: on_interrupt()?,
         };
@@ -122,6 +133,16 @@ impl Train {
             checkpoint::find(&args.run).unwrap_or_default().display()
         );
         Ok(())
+    }
+}
+
+impl Train {
+    fn place(&self) -> Place {
+        match (&self.lead, self.machines, &self.follow) {
+            (Some(address), Some(machines), _) => Place::Leads { address: address.clone(), machines },
+            (_, _, Some(address)) => Place::Follows { address: address.clone() },
+            _ => Place::Alone,
+        }
     }
 }
 

@@ -27,6 +27,7 @@ use crate::measure::validation::{ValidationSet, look};
 use crate::train::checkpoint::State;
 use crate::train::export::export;
 use crate::train::log;
+use crate::train::machines::Place;
 use crate::train::recipe::{Budget, Recipe};
 use crate::train::run::Options;
 use crate::train::step::Split;
@@ -244,6 +245,7 @@ impl Zoo {
             loaders: 1,
             every: 1.0,
             plain: true,
+            place: Place::Alone,
             backend: format!("{:?}", self.backend).to_lowercase(),
             interrupted: interrupted.clone(),
         };

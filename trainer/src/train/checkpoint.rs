@@ -44,7 +44,7 @@ pub enum CheckpointError {
     },
 }
 
-type Files = BinFileRecorder<FullPrecisionSettings>;
+type Records = BinFileRecorder<FullPrecisionSettings>;
 
 fn io(path: &Path) -> impl Fn(std::io::Error) -> CheckpointError + '_ {
     move |error| CheckpointError::Io { path: path.to_owned(), error }
@@ -67,16 +67,28 @@ where
     B: AutodiffBackend + Kernels,
     B::InnerBackend: Kernels,
 {
-    let (new, current, old) = (run.join("checkpoint.new"), run.join("checkpoint"), run.join("checkpoint.old"));
-    let _ = fs::remove_dir_all(&new);
-    fs::create_dir_all(&new).map_err(io(&new))?;
-    let files = Files::new();
-    Recorder::<B>::record(&files, network.clone().into_record(), new.join("network")).map_err(content(&new))?;
+    let new = begin(run)?;
+    let records = Records::new();
+    Recorder::<B>::record(&records, network.clone().into_record(), new.join("network")).map_err(content(&new))?;
     let record = average.clone().into_record();
-    Recorder::<B::InnerBackend>::record(&files, record, new.join("average")).map_err(content(&new))?;
+    Recorder::<B::InnerBackend>::record(&records, record, new.join("average")).map_err(content(&new))?;
     optimizer.save(&new).map_err(content(&new))?;
     let text = serde_json::to_string_pretty(state).map_err(content(&new))?;
     fs::write(new.join("state.json"), text).map_err(io(&new))?;
+    finish(run)
+}
+
+/// An empty folder beside the run's checkpoint, for the next one.
+fn begin(run: &Path) -> Result<PathBuf, CheckpointError> {
+    let new = run.join("checkpoint.new");
+    let _ = fs::remove_dir_all(&new);
+    fs::create_dir_all(&new).map_err(io(&new))?;
+    Ok(new)
+}
+
+/// Puts what was written there in the checkpoint's place.
+fn finish(run: &Path) -> Result<(), CheckpointError> {
+    let (new, current, old) = (run.join("checkpoint.new"), run.join("checkpoint"), run.join("checkpoint.old"));
     let _ = fs::remove_dir_all(&old);
     if current.exists() {
         fs::rename(&current, &old).map_err(io(&current))?;
@@ -84,6 +96,31 @@ where
     fs::rename(&new, &current).map_err(io(&new))?;
     let _ = fs::remove_dir_all(&old);
     Ok(())
+}
+
+/// Files of a checkpoint, by their names.
+pub type Files = Vec<(String, Vec<u8>)>;
+
+/// A run's checkpoint as it lies in its folder.
+pub fn files(run: &Path) -> Result<Files, CheckpointError> {
+    let folder = find(run).unwrap_or_else(|| run.join("checkpoint"));
+    let names =
+        fs::read_dir(&folder).and_then(|entries| entries.map(|e| Ok(e?.file_name())).collect::<Result<Vec<_>, _>>());
+    let read = |name: std::ffi::OsString| {
+        let path = folder.join(&name);
+        Ok((name.to_string_lossy().into_owned(), fs::read(&path).map_err(io(&path))?))
+    };
+    names.map_err(io(&folder))?.into_iter().map(read).collect()
+}
+
+/// Makes files the run's checkpoint: what [`files`] gave, on another machine.
+pub fn keep(run: &Path, files: &Files) -> Result<(), CheckpointError> {
+    let new = begin(run)?;
+    for (name, bytes) in files {
+        let path = new.join(name);
+        fs::write(&path, bytes).map_err(io(&path))?;
+    }
+    finish(run)
 }
 
 /// The folder of the newest whole checkpoint of a run, if there is one.
@@ -113,10 +150,11 @@ where
     B::InnerBackend: Kernels,
 {
     use burn::module::AutodiffModule;
-    let files = Files::new();
-    let record = Recorder::<B::InnerBackend>::load(&files, folder.join("average"), device).map_err(content(folder))?;
+    let records = Records::new();
+    let record =
+        Recorder::<B::InnerBackend>::load(&records, folder.join("average"), device).map_err(content(folder))?;
     let average = network.valid().load_record(record);
-    let record = Recorder::<B>::load(&files, folder.join("network"), device).map_err(content(folder))?;
+    let record = Recorder::<B>::load(&records, folder.join("network"), device).map_err(content(folder))?;
     let network = network.load_record(record);
     let optimizer = optimizer.load(folder, &network, device).map_err(content(folder))?;
     Ok((network, average, optimizer))

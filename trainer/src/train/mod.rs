@@ -8,6 +8,7 @@ pub mod ema;
 pub mod export;
 mod extends;
 pub mod log;
+pub mod machines;
 pub mod optimizer;
 pub mod recipe;
 pub mod run;

@@ -16,6 +16,7 @@ use super::batch::Aims;
 use super::card::Card;
 use super::checkpoint::{self, State};
 use super::log::{Log, Metrics, Validation};
+use super::machines::{MOST, Machines, MachinesError, Place, Told};
 use super::optimizer::Optimizer;
 use super::recipe::{Budget, Part, Recipe};
 use super::step::{Means, Split, StepLoss, Work, gradients};
@@ -40,6 +41,8 @@ pub struct Options {
     pub every: f64,
     /// Lines for a log instead of a progress bar.
     pub plain: bool,
+    /// Whether other machines train along.
+    pub place: Place,
     /// Where the arithmetic is done, for the card.
     pub backend: String,
     /// Set from outside (Ctrl-C): stop after this step, with a checkpoint.
@@ -91,6 +94,17 @@ pub enum TrainError {
         /// Seed of the batches.
         seed: u64,
     },
+    /// Other machines cannot be trained with.
+    #[error(transparent)]
+    Machines(#[from] MachinesError),
+    /// Some would have nothing to do.
+    #[error("{machines} machines for batches of {batch} positions: 2 to {most} are allowed", most = batch.min(&MOST))]
+    NoPart {
+        /// Machines asked for.
+        machines: usize,
+        /// Positions of a batch.
+        batch: usize,
+    },
     /// The run's checkpoint is of another recipe.
     #[error("{0}: its checkpoint was made with another network; choose another --run")]
     OtherNetwork(PathBuf),
@@ -117,6 +131,8 @@ where
 {
     let device = devices.first().ok_or(TrainError::NoDevice)?;
     fs::create_dir_all(&options.run).map_err(|error| TrainError::Io { path: options.run.clone(), error })?;
+    let mut machines = meet(recipe, options, &mixture)?;
+    machines.receive_start(&options.run)?;
     B::seed(device, recipe.training.seed);
     let t = &recipe.training;
     let aims = Aims {
@@ -128,7 +144,8 @@ where
     let means = Means { devices, precision: t.precision };
     let cut = {
         let (split, layout, head) = (options.split, Layout::of(&recipe.network), recipe.network.value.clone());
-        move |samples: &[Sample]| Work::of(samples, split, &layout, &head)
+        let share = machines.share();
+        move |samples: &[Sample]| Work::of(samples, share, split, &layout, &head)
     };
     let mut state = State { step: 0, seconds: 0.0, recipe: recipe.clone() };
     let mut network = initial::<B>(recipe, options.init.as_deref(), device)?;
@@ -155,6 +172,7 @@ where
         }
         checkpoint::save::<B>(&options.run, &network, &average, &optimizer, &state)?;
     }
+    machines.send_start(&options.run, state.step)?;
     let mut loader = Loader::new(mixture.clone(), (t.seed, t.batch), state.step, options.loaders, cut);
     let bar = progress_bar(options.plain);
     let log = Log::open(&options.run, state.step)?;
@@ -167,16 +185,20 @@ where
         Budget::Steps(n) => state.step as f64 / n as f64,
         Budget::Minutes(m) => state.seconds / (m * 60.0),
     };
-    while progress(&state) < 1.0 && !options.interrupted.load(Ordering::Relaxed) {
+    let mut told = Told::default();
+    while progress(&state) < 1.0 && !told.stop {
         let Some(work) = loader.next_batch() else { break };
         let rate = t.schedule.rate(t.learning_rate, t.warmup, progress(&state));
-        let (mut grads, loss) = gradients(&network, work, &aims, &means);
+        told.stop = options.interrupted.load(Ordering::Relaxed);
+        let (mut grads, loss);
+        (grads, loss, told) = machines.gather(&network, gradients(&network, work, &aims, &means), told)?;
+        state.seconds += std::mem::take(&mut told.seconds);
         let length = clip::clip(&network, &mut grads, t.clip);
         network = optimizer.step(rate, network, grads);
         average = ema::update(average, &network.valid(), t.ema, state.step);
         since = since.plus(loss);
         state.step += 1;
-        state.seconds += clock.elapsed().as_secs_f64();
+        told.seconds = clock.elapsed().as_secs_f64();
         clock = Instant::now();
 
         if state.step.is_multiple_of(LOOK) {
@@ -215,11 +237,30 @@ where
             clock = Instant::now();
         }
     }
+    state.seconds += told.seconds;
     checkpoint::save::<B>(&options.run, &network, &average, &optimizer, &state)?;
     validate(&average, validation, options, &state, &log, &bar, device)?;
     Card::new(&options.run, &state, &mixture, &options.backend, options.init.as_deref()).write(&options.run)?;
     bar.finish();
     Ok(state)
+}
+
+/// Brings the machines of a run together, which are to train the same in the same way on the same.
+fn meet(recipe: &Recipe, options: &Options, mixture: &Mixture) -> Result<Machines, TrainError> {
+    let batch = recipe.training.batch;
+    if let Place::Leads { machines, .. } = options.place
+        && !(2..=batch.min(MOST)).contains(&machines)
+    {
+        return Err(TrainError::NoPart { machines, batch });
+    }
+    let sources: Vec<_> = mixture.sources().iter().map(|s| serde_json::json!([s.name(), s.len()])).collect();
+    let run = serde_json::json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "backend": options.backend,
+        "recipe": recipe,
+        "data": sources,
+    });
+    Ok(Machines::join(&options.place, &run, &options.interrupted)?)
 }
 
 fn initial<B>(recipe: &Recipe, init: Option<&Path>, device: &B::Device) -> Result<Network<B>, TrainError>

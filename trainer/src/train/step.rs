@@ -8,6 +8,7 @@ use burn::tensor::{DType, ElementConversion, FloatDType, Tensor};
 use glance::network::{Kernels, Layout, Moves, Network, Output, ValueHead};
 
 use super::batch::{Aims, Batch, Parcel, value_target};
+use super::machines::Share;
 use super::recipe::{Compute, PolicyLoss};
 use crate::data::sample::Sample;
 
@@ -133,15 +134,16 @@ pub struct Work {
 }
 
 impl Work {
-    /// Packs a batch.
-    pub fn of(samples: &[Sample], split: Split, layout: &Layout, head: &ValueHead) -> Work {
+    /// Packs one machine's part of a batch; what is counted is counted in all of it.
+    pub fn of(samples: &[Sample], machine: Share, split: Split, layout: &Layout, head: &ValueHead) -> Work {
         let count = |is: &dyn Fn(&Sample) -> bool| samples.iter().filter(|s| is(s)).count().max(1) as f64;
-        let share = samples.len().div_ceil(split.workers.max(1)).max(1);
+        let own = machine.part(samples);
+        let share = own.len().div_ceil(split.workers.max(1)).max(1);
         let part = |samples: &[Sample]| {
             samples.chunks(split.micro.max(1)).map(|micro| Parcel::of(micro, layout, head)).collect()
         };
         Work {
-            parts: samples.chunks(share).map(part).collect(),
+            parts: own.chunks(share).map(part).collect(),
             positions: samples.len() as f64,
             moves: count(&|s| s.policy),
             outcomes: count(&|s| value_target(head, s).is_some()),

@@ -7,9 +7,14 @@ use std::sync::{Mutex, PoisonError};
 
 use burn::module::Module;
 use glance::board::Pool;
-use glance::network::{Config, Kernels, Network};
+use glance::network::{Config, Kernels, Network, Precision};
 use glance_trainer::data::movetext;
+use glance_trainer::data::sample::Augmentation;
 use glance_trainer::data::shard::{self, GameHead, GameResult, Kind};
+use glance_trainer::train::export::export;
+use glance_trainer::train::optimizer::OptimizerConfig;
+use glance_trainer::train::recipe::{Budget, Compute, Data, Part, PolicyLoss, Recipe, Training};
+use glance_trainer::train::schedule::Schedule;
 
 /// A temporary folder, removed when dropped.
 pub struct Folder(pub PathBuf);
@@ -62,6 +67,60 @@ pub fn write_games(path: &Path, games: &[(&str, GameResult)]) {
         })
         .collect();
     shard::write(path, Kind::Games, &records).expect("written");
+}
+
+/// Games enough to learn from.
+const GAMES: [(&str, GameResult); 3] = [
+    ("1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 5. O-O Be7 6. Re1 b5 7. Bb3 d6 8. c3 O-O 1-0", GameResult::White),
+    ("1. d4 d5 2. c4 e6 3. Nc3 Nf6 4. Bg5 Be7 5. e3 O-O 6. Nf3 Nbd7 7. Rc1 c6 1/2-1/2", GameResult::Draw),
+    ("1. c4 e5 2. Nc3 Nf6 3. Nf3 Nc6 4. g3 d5 5. cxd5 Nxd5 6. Bg2 Nb6 7. O-O Be7 0-1", GameResult::Black),
+];
+
+/// A shard of a few masters' games in a folder.
+pub fn shards(folder: &Path) -> PathBuf {
+    let path = folder.join("masters.games");
+    write_games(&path, &GAMES);
+    path
+}
+
+/// How a tiny network learns them.
+pub fn recipe(steps: u64) -> Recipe {
+    Recipe {
+        network: Config::tiny(),
+        training: Training {
+            budget: Budget::Steps(steps),
+            batch: 16,
+            optimizer: OptimizerConfig::default(),
+            learning_rate: 3e-3,
+            schedule: Schedule::default(),
+            warmup: 0.1,
+            weight_decay: 0.01,
+            clip: 1.0,
+            ema: 0.9,
+            value_weight: 1.0,
+            time_weight: 0.25,
+            precision: Compute::F32,
+            part: Part::All,
+            policy_loss: PolicyLoss::default(),
+            smoothing: 0.0,
+            seed: 7,
+        },
+        data: Data {
+            mixture: [("masters".to_owned(), toml::Value::Float(1.0))].into_iter().collect(),
+            augmentation: Augmentation::default(),
+        },
+        claims: Vec::new(),
+    }
+}
+
+/// A run's averaged weights, to the last bit.
+pub fn weights(run: &Path) -> Vec<u8> {
+    let out = run.with_extension("safetensors");
+    export(run, &out, Precision::Full).expect("exported");
+    let bytes = std::fs::read(out).expect("readable");
+    // The order of the header's entries is left to chance; the weights behind it are not.
+    let header = bytes.first_chunk::<8>().map_or(0, |n| u64::from_le_bytes(*n) as usize);
+    bytes[8 + header..].to_vec()
 }
 
 /// The seed is the process's own, and tests run side by side: who makes a network has it to themselves until all weights are drawn.
