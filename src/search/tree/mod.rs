@@ -201,7 +201,8 @@ mod tests {
         run.begin();
         let run = walkers::walk(run, 4, &mut |report| told = report.nodes);
         assert_eq!((run.evaluated, run.is_waiting()), (1500, false));
-        assert!(told >= 750 && run.nodes.bytes() <= 100_000 && run.nodes.node(0).pending == 0);
+        let (bytes, pending) = (run.nodes.bytes(), run.nodes.node(0).pending);
+        assert!(told >= 750 && bytes <= 100_000 && pending == 0, "{told} {bytes} {pending}");
         // Four at once, not one after the other.
         assert!(evaluator.most_at_once() > 1 && evaluator.most_at_once() <= 4, "{}", evaluator.most_at_once());
         // The signal ends all of them.

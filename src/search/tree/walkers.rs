@@ -31,7 +31,10 @@ pub(super) fn walk<'a>(run: Run<'a>, threads: usize, tell: &mut dyn FnMut(&Repor
         }
         shared.walk(Some(tell));
     });
-    shared.run.into_inner().unwrap_or_else(PoisonError::into_inner)
+    let mut run = shared.run.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // What came back last may have made the tree too large, while others still had paths in it.
+    run.prune();
+    run
 }
 
 /// Ends the search where a walker panics: what it had under way will never come back, and the others would wait for it.
