@@ -36,14 +36,15 @@ struct Entry {
 
 struct Table {
     entries: Vec<Entry>,
-    /// `[from][to][0 = none, 1.. = PROMOTIONS]`
+    /// By [`slot`].
     index: Vec<u16>,
     mirrored: Vec<u16>,
 }
 
+/// `[0 = no promotion, 1.. = PROMOTIONS][from][to]`: what is asked most lies together.
 fn slot(from: Square, to: Square, promotion: Option<Role>) -> usize {
     let piece = promotion.and_then(|role| PROMOTIONS.iter().position(|&p| p == role)).map_or(0, |i| i + 1);
-    (from.to_usize() * 64 + to.to_usize()) * 5 + piece
+    (piece * 64 + from.to_usize()) * 64 + to.to_usize()
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
@@ -79,6 +80,13 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 impl MoveIndex {
     /// The index of a legal move. Castling is king takes rook.
     pub fn of(m: Move) -> MoveIndex {
+        MoveIndex::seen_by(m, Color::White)
+    }
+
+    /// The index of a legal move as the player to move sees it: the board is flipped for Black, so that
+    /// pawns always move up.
+    pub fn seen_by(m: Move, turn: Color) -> MoveIndex {
+        let seen = |square: Square| turn.fold_wb(square, square.flip_vertical());
         let (from, to, promotion) = match m {
             Move::Normal { from, to, promotion, .. } => (from, to, promotion),
             Move::EnPassant { from, to } => (from, to, None),
@@ -86,15 +94,9 @@ impl MoveIndex {
             // Crazyhouse only: never legal in `shakmaty::Chess`.
             Move::Put { to, .. } => (to, to, None),
         };
-        let index = TABLE.index[slot(from, to, promotion)];
+        let index = TABLE.index[slot(seen(from), seen(to), promotion)];
         debug_assert_ne!(index, NONE, "{m:?} is not in the vocabulary");
         MoveIndex(if index == NONE { 0 } else { index })
-    }
-
-    /// The index of a legal move as the player to move sees it: the board is flipped for Black, so that
-    /// pawns always move up.
-    pub fn seen_by(m: Move, turn: Color) -> MoveIndex {
-        turn.fold_wb(MoveIndex::of(m), MoveIndex::of(m).mirrored())
     }
 
     /// The entry with this number, if below [`MOVES`].

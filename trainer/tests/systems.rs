@@ -19,6 +19,7 @@ use glance_trainer::train::machines::Share;
 use glance_trainer::train::optimizer::Optimizer;
 use glance_trainer::train::recipe::{Budget, Compute, Recipe};
 use glance_trainer::train::step::{Means, Read, Split, Work, gradients};
+use shakmaty::Position;
 
 type Flex = burn_flex::Flex;
 
@@ -99,7 +100,7 @@ fn tiny_systems_play_whole_games() {
             for _ in 0..plies {
                 let found = engine.go(&game, &go, &Stop::new(false, None), &mut |_| {}).expect("weights");
                 let Some(best) = found.best else { break };
-                assert!(shakmaty::Position::is_legal(game.position(), best), "{name}");
+                assert!(game.position().is_legal(best), "{name}");
                 game.play(best);
             }
         }
@@ -115,7 +116,8 @@ fn samples() -> Vec<Sample> {
     for (i, text) in moves.split(' ').enumerate() {
         let played = game.parse_uci(text).expect("legal");
         let wdl = if i % 2 == 0 { Wdl::from_centipawns(150) } else { Wdl::from_centipawns(-150) };
-        let mut sample = sample(&game, &Conditions::STRONGEST, played, true, Some(wdl));
+        let legal = game.position().legal_moves();
+        let mut sample = sample(&game, &legal, &Conditions::STRONGEST, played, true, Some(wdl));
         sample.facts.pawns = Some(if i % 2 == 0 { 15.0 } else { -15.0 });
         samples.push(sample);
         game.play(played);

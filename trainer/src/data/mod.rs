@@ -16,7 +16,7 @@ pub mod select;
 pub mod shard;
 
 use glance::board::MoveIndex;
-use shakmaty::{Chess, Move, Position};
+use shakmaty::{Bitboard, Chess, Move, MoveList, Position};
 
 /// A move's place among the legal moves in the fixed order of the shards: by their place in the vocabulary of 1,968 moves.
 pub fn rank_of(position: &Chess, m: Move) -> u8 {
@@ -29,18 +29,26 @@ pub fn rank_of(position: &Chess, m: Move) -> u8 {
 
 /// The move at a place in that order.
 pub fn move_at(position: &Chess, rank: u8) -> Option<Move> {
-    let mut moves = position.legal_moves();
+    move_among(&position.legal_moves(), rank)
+}
+
+/// The same, where the legal moves are at hand.
+pub fn move_among(legal: &[Move], rank: u8) -> Option<Move> {
     // The vocabulary goes by the square moved from: only the moves of one man need to be put in order.
     let mut counts = [0_u8; 64];
-    moves.iter().filter_map(|m| m.from()).for_each(|from| counts[from.to_usize()] += 1);
+    let mut men = Bitboard::EMPTY;
+    for from in legal.iter().filter_map(|m| m.from()) {
+        counts[from.to_usize()] += 1;
+        men.add(from);
+    }
     let mut rank = rank;
-    let man = position.us().into_iter().find(|from| {
+    let man = men.into_iter().find(|from| {
         let count = counts[from.to_usize()];
         let found = rank < count;
         rank -= if found { 0 } else { count };
         found
     })?;
-    moves.retain(|m| m.from() == Some(man));
+    let mut moves: MoveList = legal.iter().copied().filter(|m| m.from() == Some(man)).collect();
     moves.sort_unstable_by_key(|&m| MoveIndex::of(m));
     moves.get(usize::from(rank)).copied()
 }

@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Color, Move, Position};
 
-use super::move_at;
+use super::move_among;
 use super::movetext::MATE;
 use super::shard::{GameRecord, GameResult, PositionRecord};
 
@@ -168,11 +168,12 @@ impl Augmentation {
         let turn = record.position.turn();
         let mut conditions = Conditions::STRONGEST;
         self.forget_conditions(&mut conditions, rng);
-        let best = move_at(&record.position, record.best)?;
+        let legal = record.position.legal_moves();
+        let best = move_among(&legal, record.best)?;
         let game = Game::new(record.position);
         let wdl = wdl_of_eval(record.eval, turn);
         let facts = Facts { eval: Some(wdl), pawns: Some(pawns_of_eval(record.eval, turn)), ..Facts::default() };
-        let mut sample = Sample { facts, ..sample(&game, &conditions, best, true, Some(wdl)) };
+        let mut sample = Sample { facts, ..sample(&game, &legal, &conditions, best, true, Some(wdl)) };
         self.flip(&mut sample, rng);
         Some(sample)
     }
@@ -184,16 +185,24 @@ impl Augmentation {
         let mut wanted = plies.iter().copied().peekable();
         for (ply, &rank) in record.ranks.iter().enumerate() {
             let Some(&next) = wanted.peek() else { break };
-            let Some(played) = move_at(game.position(), rank) else { break };
+            let legal = game.position().legal_moves();
+            let Some(played) = move_among(&legal, rank) else { break };
             if ply == next {
                 wanted.next();
-                give(self.of_ply(&game, record, ply, played, rng));
+                give(self.of_ply(&game, &legal, (record, ply), played, rng));
             }
             game.play(played);
         }
     }
 
-    fn of_ply(&self, game: &Game, record: &GameRecord, ply: usize, played: Move, rng: &mut StdRng) -> Sample {
+    fn of_ply(
+        &self,
+        game: &Game,
+        legal: &[Move],
+        (record, ply): (&GameRecord, usize),
+        played: Move,
+        rng: &mut StdRng,
+    ) -> Sample {
         let turn = game.position().turn();
         let mut conditions = conditions_at(record, ply);
         let rating = conditions.seats(turn).0.rating;
@@ -218,7 +227,7 @@ impl Augmentation {
         self.forget_conditions(&mut conditions, rng);
         let facts = Facts { rating, result, eval, pawns: written.map(|e| pawns_of_eval(e, turn)) };
         let taken = time_taken(record, ply);
-        let mut sample = Sample { facts, taken, ..sample(game, &conditions, played, policy, wdl) };
+        let mut sample = Sample { facts, taken, ..sample(game, legal, &conditions, played, policy, wdl) };
         if rng.random_bool(self.forget_history) {
             sample.features.forget_history(rng.random_range(1..glance::board::BOARDS));
         }
@@ -298,12 +307,18 @@ fn time_taken(record: &GameRecord, ply: usize) -> Option<Taken> {
     (seconds >= 0.0).then_some(Taken { seconds, fair: fair_share(before, increment) })
 }
 
-/// A sample of a game's position, its target being this legal move.
-pub fn sample(game: &Game, conditions: &Conditions, played: Move, policy: bool, wdl: Option<Wdl>) -> Sample {
+/// A sample of a game's position, whose legal moves these are, its target being one of them.
+pub fn sample(
+    game: &Game,
+    legal: &[Move],
+    conditions: &Conditions,
+    played: Move,
+    policy: bool,
+    wdl: Option<Wdl>,
+) -> Sample {
     let turn = game.position().turn();
-    let moves = game.position().legal_moves();
-    let target = moves.iter().position(|&m| m == played).unwrap_or_default();
-    let legal = moves.iter().map(|&m| MoveIndex::seen_by(m, turn).get() as u16).collect();
+    let target = legal.iter().position(|&m| m == played).unwrap_or_default();
+    let legal = legal.iter().map(|&m| MoveIndex::seen_by(m, turn).get() as u16).collect();
     let features = Features::of(game, conditions);
     Sample { features, legal, target, policy, wdl, taken: None, facts: Facts::default() }
 }

@@ -146,13 +146,15 @@ mod tests {
     use super::*;
     use glance::board::{Conditions, Game};
     use glance::network::Config;
+    use shakmaty::Position;
 
     type B = burn_flex::Flex;
 
     fn batch(smoothing: f32, policy: bool) -> (Sample, Batch<B>) {
         let game = Game::default();
         let played = game.parse_uci("e2e4").expect("legal");
-        let sample = crate::data::sample::sample(&game, &Conditions::default(), played, policy, None);
+        let legal = game.position().legal_moves();
+        let sample = crate::data::sample::sample(&game, &legal, &Conditions::default(), played, policy, None);
         let aims = Aims { value_weight: 1.0, time_weight: 1.0, policy: PolicyLoss::Legal, smoothing };
         let config = Config::tiny();
         let parcel = Parcel::of(std::slice::from_ref(&sample), &Layout::of(&config), &config.value);
