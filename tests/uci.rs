@@ -168,6 +168,50 @@ fn thinking_does_not_stop_it_listening() {
 }
 
 #[test]
+fn searches_sent_at_once_are_answered_in_turn() {
+    let mut e = Engine::start(&["--option", "OwnBook=false"]);
+    let move_of =
+        |lines: Vec<String>| lines.last().and_then(|l| l.split(' ').nth(1).map(str::to_owned)).expect("a move");
+    // A mate for each side, as a script would send them.
+    for fen in ["6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1", "r3k3/8/8/8/8/8/5PPP/6K1 b - - 0 1"].repeat(3) {
+        e.say(&format!("position fen {fen}"));
+        e.say("go nodes 50");
+    }
+    for expected in ["a1a8", "a8a1"].repeat(3) {
+        assert_eq!(move_of(e.until("bestmove")), expected);
+    }
+    // Each has its own time.
+    let start = Instant::now();
+    e.say("position startpos moves e2e4");
+    for _ in 0..3 {
+        e.say("go movetime 150");
+    }
+    for _ in 0..3 {
+        e.until("bestmove");
+    }
+    assert!(start.elapsed() > Duration::from_millis(300), "{:?}", start.elapsed());
+    // `stop` is meant for all of them, and the next does not wait for their answers.
+    for _ in 0..3 {
+        e.say("go movetime 3600000");
+    }
+    e.say("stop");
+    e.say("position fen 6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1");
+    e.say("go movetime 1000");
+    for _ in 0..3 {
+        let first = move_of(e.until("bestmove"));
+        assert!(first.ends_with(['5', '6']), "{first}: 1. e4 is answered");
+    }
+    assert_eq!(move_of(e.until("bestmove")), "a1a8");
+    // The end of the input is no `stop`.
+    e.say("go movetime 100");
+    e.say("go movetime 100");
+    e.input = None;
+    e.until("bestmove");
+    e.until("bestmove");
+    e.end();
+}
+
+#[test]
 fn bad_input_is_one_line_and_the_last_good_state() {
     let mut e = Engine::start(&["--option", "OwnBook=false"]);
     e.say("position startpos moves e2e4");

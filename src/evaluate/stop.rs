@@ -80,6 +80,13 @@ impl Stop {
         stop
     }
 
+    /// A signal for a search that waits for another to end: its time runs from [`begin`](Stop::begin).
+    pub fn waiting(span: Option<Span>) -> Stop {
+        let stop = Stop::new(false, span);
+        stop.state().since = None;
+        stop
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // A panic elsewhere leaves nothing half done here.
         self.0.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -90,6 +97,14 @@ impl Stop {
         let mut state = self.state();
         (state.set, state.held) = (true, false);
         self.0.changed.notify_all();
+    }
+
+    /// The search begins: its time runs from now, if it does not run yet and the opponent is not thinking.
+    pub fn begin(&self) {
+        let mut state = self.state();
+        if !state.held {
+            state.since.get_or_insert_with(Instant::now);
+        }
     }
 
     /// The pondered move was played: the clock runs from now.
@@ -168,6 +183,19 @@ mod tests {
         stop.ponder_hit();
         assert!(!stop.is_held() && stop.is_set());
         stop.wait_until_released();
+    }
+
+    #[test]
+    fn the_time_of_a_search_that_waits_runs_from_its_beginning() {
+        let none = Some(Span::exactly(Duration::ZERO));
+        let stop = Stop::waiting(none);
+        assert!(!stop.is_held() && !stop.is_set() && stop.remaining().is_none());
+        stop.begin();
+        assert!(stop.is_set());
+        // Pondering goes on until the opponent has moved.
+        let stop = Stop::pondering(none);
+        stop.begin();
+        assert!(stop.is_held() && !stop.is_set());
     }
 
     #[test]

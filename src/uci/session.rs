@@ -1,7 +1,7 @@
 //! A session: hears every command at once, also while the worker thinks.
 
 use std::io::{self, BufRead, Read as _};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use shakmaty::{Color, Position};
@@ -17,6 +17,9 @@ use crate::evaluate::Stop;
 use crate::play::{Engine, Go, Lag, Settings};
 use crate::search::Limits;
 
+/// Searches that wait for others to end, at most.
+const MOST_WAITING: usize = 1000;
+
 /// The state between commands.
 pub struct Session {
     out: Output,
@@ -26,10 +29,12 @@ pub struct Session {
     game: Game,
     /// The signal of the last search.
     stop: Stop,
+    /// Those of the searches before it that have yet to answer.
+    earlier: Vec<(Stop, Weak<()>)>,
     /// What moves cost beyond their time.
     lag: Lag,
     /// Alive as long as a search is queued or running: its clones go with the jobs.
-    searching: std::sync::Weak<()>,
+    searching: Weak<()>,
     debug: bool,
 }
 
@@ -72,10 +77,16 @@ impl Session {
             settings,
             game: Game::default(),
             stop: Stop::new(false, None),
+            earlier: Vec::new(),
             lag: Lag::default(),
-            searching: std::sync::Weak::new(),
+            searching: Weak::new(),
             debug: false,
         }
+    }
+
+    fn stop_all(&mut self) {
+        self.stop.set();
+        self.earlier.drain(..).for_each(|(stop, _)| stop.set());
     }
 
     fn is_searching(&self) -> bool {
@@ -91,7 +102,7 @@ impl Session {
         self.out.heard(line);
         match parse::parse(line) {
             Ok(Command::Quit) => {
-                self.stop.set();
+                self.stop_all();
                 return false;
             }
             Ok(command) => self.obey(command),
@@ -125,7 +136,7 @@ impl Session {
                 Err(error) => self.out.info(error),
             },
             Command::Go(words) => self.go(&words),
-            Command::Stop => self.stop.set(),
+            Command::Stop => self.stop_all(),
             Command::PonderHit => self.stop.ponder_hit(),
             Command::Bench => self.give(Job::Bench),
             Command::Display => self.out.lines(crate::cli::board(&self.game).lines()),
@@ -169,7 +180,9 @@ impl Session {
     }
 
     fn go(&mut self, words: &GoWords) {
-        if self.is_searching() {
+        // A script does not wait for the answer to its last `go`, nor does every GUI after `stop`.
+        let waits = self.is_searching();
+        if waits && self.stop.is_held() {
             self.out.info("go: a search is running; 'stop' ends it");
             return;
         }
@@ -188,13 +201,19 @@ impl Session {
         let clock = words.clock(white);
         // A person's thinking time is no lag.
         let given = self.stop.given().filter(|_| !self.settings.human_time);
-        self.lag.learn(self.game.plies(), clock, given);
+        if !waits {
+            self.lag.learn(self.game.plies(), clock, given);
+        }
         let span = clock.span(self.settings.move_overhead, self.lag.millis());
-        self.stop = if words.ponder {
+        let stop = if words.ponder {
             Stop::pondering(span)
+        } else if waits && words.movetime.is_some() && !words.infinite {
+            Stop::waiting(span)
         } else {
             Stop::new(words.is_endless(), span.filter(|_| !words.infinite))
         };
+        let before = std::mem::replace(&mut self.stop, stop);
+        self.queue(before);
         let seconds = |ms: Option<i64>| ms.map(|ms| ms.max(0) as f32 / 1000.0);
         let increment = seconds(if white { words.winc } else { words.binc });
         let go = Go {
@@ -207,6 +226,21 @@ impl Session {
         let token: Searching = Arc::new(());
         self.searching = Arc::downgrade(&token);
         self.worker.give(Job::Go(Box::new((self.game.clone(), go, self.stop.clone()))), token);
+    }
+
+    /// Notes the signal of the search before, if that has yet to answer.
+    fn queue(&mut self, before: Stop) {
+        loop {
+            self.earlier.retain(|(_, searching)| searching.strong_count() > 0);
+            if self.earlier.len() < MOST_WAITING {
+                break;
+            }
+            // None of these is endless. What is sent meanwhile waits with the sender.
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if self.is_searching() {
+            self.earlier.push((before, self.searching.clone()));
+        }
     }
 
     fn perft(&self, depth: u32) {

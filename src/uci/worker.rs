@@ -84,6 +84,7 @@ fn work(mut engine: Engine, todo: &Receiver<(Job, Searching)>, out: &Output) {
         match job {
             Job::Go(task) => {
                 let (game, go, stop) = *task;
+                stop.begin();
                 let answer = search(&mut engine, &game, &go, &stop, out);
                 // Over before the GUI reads the answer: it may send the next `go` at once.
                 drop(token);
