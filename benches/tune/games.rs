@@ -4,20 +4,21 @@ use glance::board::{Game, Terminal};
 use glance::evaluate::Evaluator;
 use shakmaty::Position;
 
-use crate::side::Side;
+use crate::side::{Player, Side};
 use crate::workers::{each, mean};
 
 /// Points of White.
 fn play(start: &Game, white: &Side, black: &Side, evaluator: &dyn Evaluator) -> f64 {
     let mut game = start.clone();
+    let (mut white, mut black) = (Player::new(white), Player::new(black));
     for _ in 0..300 {
         match game.terminal() {
             Some(Terminal::Checkmate) => return game.position().turn().fold_wb(0.0, 1.0),
             Some(_) => return 0.5,
             None => {}
         }
-        let side = game.position().turn().fold_wb(white, black);
-        let Some(m) = side.choose(&game, evaluator) else { break };
+        let player = game.position().turn().fold_wb(&mut white, &mut black);
+        let Some(m) = player.choose(&game, evaluator) else { break };
         game.play(m);
     }
     0.5

@@ -2,14 +2,15 @@
 //!
 //! ```console
 //! cargo bench --bench tune -- nodes=32 pairs=50 openings=openings.epd a.c_puct=1.5 b.c_puct=2.0
+//! cargo bench --bench tune -- clock=6000 increment=60 pairs=50 openings=openings.epd b.falling=0
 //! cargo bench --bench tune -- nodes=128 suite=sts.epd suite=wac.epd a.fpu_reduction=0.3
 //! ```
 //!
-//! `a.` and `b.` set constants of the two: `c_puct`, `c_factor`, `c_base`, `fpu_reduction`, `prior_temperature`, `below`, `most`,
-//! `visit`, `scale` (the last four are the halving's), `settled`, `standing` (the exchanges'; `exchanges=0` for none), and `nodes`;
-//! without either, those of both. `openings` are played as games: prints A's score and the Elo difference with its 95 % interval, from
-//! the pairs of games. A `suite` is of test positions (EPD), where small differences show sooner. `threads` of them at a time; all cores
-//! unless told.
+//! `a.` and `b.` set constants of the two: `c_puct`, `c_factor`, `c_base`, `fpu_reduction`, `prior_temperature`; the halving's `below`,
+//! `most`, `visit`, `scale`; the exchanges' `settled`, `standing` (`exchanges=0` for none); `falling`, `doubt`, `sure`, by which the clock
+//! is used; and `nodes`, or `clock` and `increment` in milliseconds. Without either, those of both. `openings` are played as games: prints
+//! A's score and the Elo difference with its 95 % interval, from the pairs of games. A `suite` is of test positions (EPD), where small
+//! differences show sooner. `threads` of them at a time; all cores unless told.
 
 mod games;
 mod side;

@@ -1,8 +1,11 @@
 //! A tree search with constants of its own.
 
+use std::time::Instant;
+
 use glance::board::{Conditions, Game};
 use glance::evaluate::{Evaluator, Stop};
-use glance::search::{Exchanges, Limits, Search, Task, Tree};
+use glance::play::Clock;
+use glance::search::{Exchanges, Kept, Limits, Search, Task, Tree};
 use shakmaty::Move;
 
 /// Exchanges that change nothing.
@@ -12,11 +15,15 @@ const ABSENT: Exchanges = Exchanges { settled: 0.0, standing: 0.0 };
 pub struct Side {
     tree: Tree,
     nodes: u64,
+    /// Milliseconds for a game, instead of nodes for a move; none where it is 0.
+    clock: i64,
+    /// Milliseconds more after each move.
+    increment: i64,
 }
 
 impl Default for Side {
     fn default() -> Side {
-        Side { tree: Tree::default(), nodes: 32 }
+        Side { tree: Tree::default(), nodes: 32, clock: 0, increment: 0 }
     }
 }
 
@@ -25,7 +32,7 @@ impl Side {
     ///
     /// Where there is no such constant.
     pub fn set(&mut self, name: &str, value: f32) {
-        let Tree { c_puct, c_factor, c_base, fpu_reduction, prior_temperature, halving, exchanges, .. } =
+        let Tree { c_puct, c_factor, c_base, fpu_reduction, prior_temperature, halving, exchanges, effort } =
             &mut self.tree;
         match name {
             "c_puct" => *c_puct = value,
@@ -40,27 +47,70 @@ impl Side {
             "exchanges" if value == 0.0 => *exchanges = None,
             "settled" => exchanges.get_or_insert(ABSENT).settled = value,
             "standing" => exchanges.get_or_insert(ABSENT).standing = value,
+            "falling" => effort.falling = value.into(),
+            "doubt" => effort.doubt = value.into(),
+            "sure" => effort.sure = value.into(),
             "nodes" => self.nodes = value as u64,
+            "clock" => self.clock = value as i64,
+            "increment" => self.increment = value as i64,
             _ => panic!("no constant '{name}'"),
         }
     }
 
-    /// The move it plays; `None` where the game is over.
+    /// The move it plays with so many nodes; `None` where the game is over.
     pub fn choose(&self, game: &Game, evaluator: &dyn Evaluator) -> Option<Move> {
         let limits = Limits { nodes: Some(self.nodes), deepen: true, ..Limits::default() };
-        let stop = Stop::new(false, None);
+        self.search(game, &limits, &Stop::new(false, None), None, evaluator)
+    }
+
+    fn search(
+        &self,
+        game: &Game,
+        limits: &Limits,
+        stop: &Stop,
+        kept: Option<&Kept>,
+        evaluator: &dyn Evaluator,
+    ) -> Option<Move> {
         let task = Task {
             game,
             conditions: &Conditions::STRONGEST,
-            limits: &limits,
+            limits,
             lines: 1,
-            stop: &stop,
+            stop,
             evaluator,
             memory: 32 << 20,
-            kept: None,
+            kept,
             endings: None,
         };
         let answer = self.tree.search(&task, &mut |_| {});
         answer.best().map(|line| line.moves[0])
+    }
+}
+
+/// A side in a game.
+pub struct Player<'a> {
+    side: &'a Side,
+    kept: Kept,
+    /// Milliseconds on its clock. Nobody loses by it: who has none left moves at once.
+    left: i64,
+}
+
+impl<'a> Player<'a> {
+    pub fn new(side: &'a Side) -> Player<'a> {
+        Player { side, kept: Kept::default(), left: side.clock }
+    }
+
+    /// The move it plays; `None` where the game is over.
+    pub fn choose(&mut self, game: &Game, evaluator: &dyn Evaluator) -> Option<Move> {
+        let Side { clock, increment, .. } = *self.side;
+        if clock == 0 {
+            return self.side.choose(game, evaluator);
+        }
+        let start = Instant::now();
+        let span = Clock { left: Some(self.left), increment, ..Clock::default() }.span(0, 0);
+        let limits = Limits { deepen: true, save: true, ..Limits::default() };
+        let best = self.side.search(game, &limits, &Stop::new(false, span), Some(&self.kept), evaluator);
+        self.left += increment - i64::try_from(start.elapsed().as_millis()).unwrap_or(i64::MAX);
+        best
     }
 }
