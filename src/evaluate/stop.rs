@@ -69,22 +69,22 @@ impl State {
 impl Stop {
     /// A signal that is not set; the time runs from now. `held`: `go infinite`, which waits for a command.
     pub fn new(held: bool, span: Option<Span>) -> Stop {
-        let state = State { set: false, held, span, since: Some(Instant::now()), stretch: 1.0 };
-        Stop(Arc::new(Inner { state: Mutex::new(state), changed: Condvar::new() }))
+        Stop::since(Some(Instant::now()), held, span)
     }
 
     /// A signal for `go ponder`: held until [`ponder_hit`](Stop::ponder_hit), from when the time runs.
     pub fn pondering(span: Option<Span>) -> Stop {
-        let stop = Stop::new(true, span);
-        stop.state().since = None;
-        stop
+        Stop::since(None, true, span)
     }
 
     /// A signal for a search that waits for another to end: its time runs from [`begin`](Stop::begin).
     pub fn waiting(span: Option<Span>) -> Stop {
-        let stop = Stop::new(false, span);
-        stop.state().since = None;
-        stop
+        Stop::since(None, false, span)
+    }
+
+    fn since(since: Option<Instant>, held: bool, span: Option<Span>) -> Stop {
+        let state = State { set: false, held, span, since, stretch: 1.0 };
+        Stop(Arc::new(Inner { state: Mutex::new(state), changed: Condvar::new() }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
