@@ -36,6 +36,8 @@ pub struct OfMove {
     pub loss: f64,
     /// Probability among the legal moves.
     pub probability: f64,
+    /// Probabilities, among the legal moves, of its from-square and, once that is known, of its to-square.
+    pub squares: [f64; 2],
     /// Probability that it gave to legal moves, before the others were masked.
     pub legal: f64,
     /// Cross-entropy of the move at each of the [`TEMPERATURES`].
@@ -70,7 +72,7 @@ pub struct Figures {
     pub top1: f64,
     /// Share in which it is among the first three.
     pub top3: f64,
-    /// Share in which it is given a probability of at least 0.2 (chessformer's "plausible").
+    /// Share in which both its from-square and, once that is known, its to-square are given at least 0.2: chessformer's "plausible 20 %".
     pub plausible: f64,
     /// Cross-entropy of the moves, nats.
     pub policy_loss: f64,
@@ -141,7 +143,7 @@ impl Figures {
             moves: moves().count(),
             top1: share(|m| m.rank == 0),
             top3: share(|m| m.rank < 3),
-            plausible: share(|m| m.probability >= 0.2),
+            plausible: share(|m| m.squares.iter().all(|&p| p >= 0.2)),
             policy_loss: mean(moves().map(|m| m.loss)),
             legal: mean(moves().map(|m| m.legal)),
             unmasked_loss: mean(moves().map(|m| m.loss - m.legal.max(1e-30).ln())),
@@ -250,6 +252,7 @@ mod tests {
                 rank,
                 loss: 1.0,
                 probability: 0.5 / (rank + 1) as f64,
+                squares: [1.0, 0.5 / (rank + 1) as f64],
                 legal: 0.9,
                 tempered: TEMPERATURES.map(|t| (t - 0.9).powi(2)),
                 tails: [0.01; TAILS.len()],

@@ -95,6 +95,7 @@ fn look_at<B: Kernels>(
         rank: of_legal.iter().filter(|&&p| p > own).count(),
         loss: -(own / legal).max(1e-30).ln(),
         probability: own / legal,
+        squares: by_squares(&sample.legal, &of_legal, sample.target),
         legal: legal / all,
         tempered: TEMPERATURES.map(|t| {
             let sum: f64 = of_legal.iter().map(|p| (p / legal).powf(1.0 / t)).sum();
@@ -131,6 +132,18 @@ fn look_at<B: Kernels>(
     }
 }
 
+/// How probable the from-square of a legal move is and, once that is known, its to-square, whatever it promotes to. `said` of each
+/// legal move, in any unit.
+fn by_squares(legal: &[u16], said: &[f64], target: usize) -> [f64; 2] {
+    let squares = |m: u16| MoveIndex::new(m.into()).map(|m| (m.from(), m.to()));
+    let from = |m: u16| squares(m).map(|(from, _)| from);
+    let played = legal[target];
+    let sum =
+        |same: &dyn Fn(u16) -> bool| -> f64 { legal.iter().zip(said).filter(|&(&m, _)| same(m)).map(|(_, p)| p).sum() };
+    let same_from = sum(&|m| from(m) == from(played));
+    [same_from / said.iter().sum::<f64>(), sum(&|m| squares(m) == squares(played)) / same_from]
+}
+
 /// Own men less the other's, in pawns: 1, 3, 3, 5, 9.
 fn material(features: &Features) -> f64 {
     const VALUES: [f64; 6] = [1.0, 3.0, 3.0, 5.0, 9.0, 0.0];
@@ -144,4 +157,30 @@ fn material(features: &Features) -> f64 {
 
 fn floats<B: Kernels>(tensor: Tensor<B, 2>) -> Vec<f32> {
     tensor.into_data().iter::<f32>().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_move_is_as_plausible_as_each_of_its_squares() {
+        let moves = ["e2e4", "e2e3", "g1f3", "a7a8q", "a7a8n", "a7b8q"];
+        let legal: Vec<u16> = moves
+            .iter()
+            .map(|m| MoveIndex::from_uci(m).expect("a move").get().try_into().expect("below 1,968"))
+            .collect();
+        let said = [0.3, 0.1, 0.2, 0.2, 0.1, 0.1];
+        let near = |target: usize, expected: [f64; 2]| {
+            let found = by_squares(&legal, &said, target);
+            assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{}: {found:?}", moves[target]);
+        };
+        near(0, [0.4, 0.75]);
+        near(1, [0.4, 0.25]);
+        near(2, [0.2, 1.0]);
+        // Both promotions go to the same square.
+        near(3, [0.4, 0.75]);
+        near(4, [0.4, 0.75]);
+        near(5, [0.4, 0.25]);
+    }
 }
