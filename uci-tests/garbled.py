@@ -8,18 +8,15 @@ Lines of dialogues.txt are cut up, mixed, and given numbers and letters out of r
 
 import argparse
 import pathlib
-import queue
 import random
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 import chess
 
-# Seconds until it counts as hung: it is to be far below one, also on a busy machine.
-PATIENCE = 60
+from engine import Engine
+
 NUMBERS = ["-1", "0", "3.5", "1e9", "NaN", "65537", "4294967296", "-9223372036854775808", "99999999999999999999"]
 # What ends the engine, takes long by intent, asks the machine for threads and memory, names files to be written, or is what we wait for.
 LEFT_ALONE = ("quit", "bench", "perft", "threads", "hash", "log", "isready")
@@ -50,46 +47,17 @@ def noise(rng):
     return rng.randbytes(size).replace(b"\n", b"\r")
 
 
-class Engine:
-    def __init__(self, path, folder):
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen([path], stdin=pipe, stdout=pipe, stderr=pipe, cwd=folder)
-        self.said, self.complaints = queue.Queue(), []
-        threading.Thread(target=self.hear, daemon=True).start()
-        threading.Thread(target=lambda: self.complaints.extend(self.process.stderr), daemon=True).start()
-
-    def hear(self):
-        for line in self.process.stdout:
-            self.said.put(line)
-        self.said.put(None)
-
-    def say(self, *lines):
-        self.process.stdin.write(b"".join(line + b"\n" for line in lines))
-        self.process.stdin.flush()
-
-    def until(self, starts, after):
-        """The words of the next line that begins with one of `starts`."""
-        while True:
-            try:
-                line = self.said.get(timeout=PATIENCE)
-            except queue.Empty:
-                sys.exit(f"none of {starts} within {PATIENCE} s after {after!r}")
-            if line is None:
-                sys.exit(f"the engine went away after {after!r}: {b''.join(self.complaints).decode(errors='replace')}")
-            if line.startswith(starts):
-                return line.decode().split()
-
-    def answer(self, board):
-        """The move on a board, also where an earlier search has yet to end and to give its own."""
-        task = f"position fen {board.fen()}".encode(), b"go movetime 200"
-        self.say(*task)
-        while True:
-            words = self.until((b"bestmove", b"info string go: a search is running"), task[0])
-            if words[0] == "info":
-                time.sleep(0.05)
-                self.say(*task)
-            elif board.is_legal(chess.Move.from_uci(words[1])):
-                return words[1]
+def answer(engine, board):
+    """The move on a board, also where an earlier search has yet to end and to give its own."""
+    task = f"position fen {board.fen()}", "go movetime 200"
+    engine.say(*task)
+    while True:
+        words = engine.until("bestmove|info string go: a search is running", task[0]).split()
+        if words[0] == "info":
+            time.sleep(0.05)
+            engine.say(*task)
+        elif board.is_legal(chess.Move.from_uci(words[1])):
+            return words[1]
 
 
 def main():
@@ -104,16 +72,13 @@ def main():
     words = sorted({word for line in lines for word in line.split()})
     sent = 0
     with tempfile.TemporaryDirectory() as folder:
-        engine = Engine(pathlib.Path(args.engine).resolve(), folder)
+        engine = Engine(pathlib.Path(args.engine).resolve(), folder=folder)
         while sent < args.lines:
             line = noise(rng) if rng.random() < 0.02 else garble(rng.choice(lines), words, rng)
             if any(word.encode() in line.lower() for word in LEFT_ALONE):
                 continue
-            try:
-                engine.say(line, b"stop", b"isready")
-            except BrokenPipeError:
-                sys.exit(f"the engine went away after {line[:200]!r}")
-            engine.until((b"readyok",), line[:200])
+            engine.say(line, "stop", "isready")
+            engine.until("readyok", line[:200])
             if b"go" in line:
                 # So that not every search meets the one before.
                 time.sleep(0.005)
@@ -121,10 +86,8 @@ def main():
         # Whatever was set on the way: it still plays.
         board = chess.Board()
         board.push_uci("e2e4")
-        move = engine.answer(board)
-        engine.process.stdin.close()
-        if engine.process.wait(PATIENCE) != 0:
-            sys.exit("the engine failed at the end")
+        move = answer(engine, board)
+        engine.end()
         if engine.complaints:
             sys.exit(f"on stderr: {engine.complaints[:3]}")
         if left := list(pathlib.Path(folder).iterdir()):

@@ -5,29 +5,25 @@
 """
 
 import statistics
-import subprocess
 import sys
 import time
 
+from engine import Engine
 
 STOPS = 200
 # Milliseconds that a search may take to end.
 ENDS = 20
 
 
-class Engine:
+class Timed(Engine):
     def __init__(self, path):
         self.start = time.perf_counter()
-        self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        super().__init__(path)
 
-    def say(self, line):
-        self.process.stdin.write(line + "\n")
-
-    def until(self, start):
-        for line in self.process.stdout:
-            if line.startswith(start):
-                return time.perf_counter()
-        sys.exit("the engine went away")
+    def heard(self, start):
+        """When a line begins so."""
+        self.until(start)
+        return time.perf_counter()
 
 
 def summary(name, times, allowed=None):
@@ -40,15 +36,15 @@ def main():
     path = sys.argv[1]
     ok, ready = [], []
     for _ in range(10):
-        e = Engine(path)
+        e = Timed(path)
         e.say("uci")
-        ok.append(e.until("uciok") - e.start)
+        ok.append(e.heard("uciok") - e.start)
         e.say("isready")
-        ready.append(e.until("readyok") - e.start)
+        ready.append(e.heard("readyok") - e.start)
         e.say("quit")
     summary("start to uciok", ok)
     summary("start to readyok, network loaded", ready)
-    e = Engine(path)
+    e = Timed(path)
     e.say("setoption name OwnBook value false")
     stops, idle, over = [], [], []
     for i in range(STOPS):
@@ -59,16 +55,16 @@ def main():
         # What the machine itself keeps waiting: an answer that needs no search to end.
         start = time.perf_counter()
         e.say("isready")
-        idle.append(e.until("readyok") - start)
+        idle.append(e.heard("readyok") - start)
         start = time.perf_counter()
         e.say("stop")
-        stops.append(e.until("bestmove") - start)
+        stops.append(e.heard("bestmove") - start)
     summary("isready to readyok, while searching", idle, ENDS)
     summary("stop to bestmove", stops, ENDS)
     for _ in range(30):
         start = time.perf_counter()
         e.say("go movetime 200")
-        over.append(e.until("bestmove") - start)
+        over.append(e.heard("bestmove") - start)
     summary("go movetime 200", over)
     with open(f"/proc/{e.process.pid}/status", encoding="ascii") as status:
         print("memory:", next(line.split(":")[1].strip() for line in status if line.startswith("VmHWM")))

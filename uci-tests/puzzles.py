@@ -15,25 +15,21 @@ import subprocess
 
 import chess
 
+from engine import Engine
 
-class Engine:
+
+class Solver(Engine):
     def __init__(self, path, options):
-        self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
-        for name, value in options.items():
-            self.say(f"setoption name {name} value {value}")
-
-    def say(self, line):
-        self.process.stdin.write(line + "\n")
+        super().__init__(path)
+        self.say(*(f"setoption name {name} value {value}" for name, value in options.items()))
 
     def move(self, fen, moves, limit):
-        self.say(f"position fen {fen} moves {' '.join(moves)}")
-        self.say(f"go {limit}")
-        for line in self.process.stdout:
+        self.say(f"position fen {fen} moves {' '.join(moves)}", f"go {limit}")
+        while True:
+            line = self.until("bestmove|info string", fen)
             if line.startswith("bestmove"):
                 return line.split()[1]
-            if line.startswith("info string"):
-                print(line.rstrip())
-        raise SystemExit("the engine went away")
+            print(line)
 
 
 def read(path):
@@ -76,7 +72,7 @@ def main():
     rows = rows[: args.count]
     extra = dict(o.split("=", 1) for o in args.option)
     for search in args.search:
-        engine = Engine(args.engine, {"OwnBook": "false", "Search": search, **extra})
+        engine = Solver(args.engine, {"OwnBook": "false", "Search": search, **extra})
         buckets = {}
         for row in rows:
             solved, advancement = solve(engine, row, args.limit)

@@ -13,7 +13,7 @@ import re
 
 import chess
 
-from puzzles import Engine
+from puzzles import Solver
 
 
 class Position:
@@ -60,7 +60,7 @@ def main():
     print("|---|---|---|---|---|")
     for search in args.search:
         for limit in args.limit:
-            engine = Engine(args.engine, {"OwnBook": "false", "Search": search, **extra})
+            engine = Solver(args.engine, {"OwnBook": "false", "Search": search, **extra})
             for path in args.suites:
                 positions = read(path)
                 solved = gained = most = 0
