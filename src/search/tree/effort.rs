@@ -2,7 +2,7 @@
 
 use super::nodes::Nodes;
 
-/// When more time than planned is taken, and when less.
+/// When more time than planned is taken, and when less; the numbers are set by `benches/effort.py`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
     /// How many plans more for every whole point of expected score that was lost since the move before.

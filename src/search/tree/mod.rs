@@ -48,7 +48,7 @@ impl Default for Tree {
     fn default() -> Tree {
         // Set by games of the shipped network: benches/README.md has them.
         let halving = Halving { below: 100, most: 4, visit: 50.0, scale: 1.0 };
-        let effort = Effort { falling: 4.0, doubt: 1.5, sure: 0.6 };
+        let effort = Effort { falling: 8.0, doubt: 1.25, sure: 0.6 };
         Tree {
             c_puct: 1.0,
             c_factor: 2.0,
