@@ -65,7 +65,6 @@ def look_at(game, player, glance, engine):
     for move in game.mainline_moves():
         if board.turn == colour and len(list(board.legal_moves)) > 1:
             checks = [looks(glance, board, n, game) for n in CHECKS]
-            # The worth is that of the game as it stands: without the tricks that repetition allows.
             values = worth(engine, board, sorted({best for best, _ in checks}))
             records.append({"ply": board.ply(), "checks": checks, "worth": values})
         board.push(move)
@@ -109,7 +108,7 @@ class Moves:
             for move in json.loads(line)["moves"]:
                 checks = [self.root(tried) for _, tried in move["checks"]]
                 best = max(move["worth"].values())
-                lost = [best - move["worth"].get(m, best) for m, _ in move["checks"]]
+                lost = [best - move["worth"][m] for m, _ in move["checks"]]
                 score = [c[0] for c in checks]
                 rows.append((number, checks, lost, score[0] if before is None else before))
                 before = score[CHECKS.index(PLAN)]
@@ -136,48 +135,54 @@ class Moves:
         certain = np.clip((self.share - 0.5) * 2, 0, 1)
         return (1 + falling * self.fall) * np.where(self.doubt > 0, doubt, 1.0) * (1 - (1 - sure) * certain)
 
-    def stops(self, effort, scale, ends_early=True):
+    def stops(self, effort, scale):
         """At which check each move's search ends."""
         deadline = np.minimum(scale * effort, 4) * PLAN
         looks = np.array(CHECKS)
-        over = deadline <= looks
-        if ends_early:
-            over |= self.lead > deadline - looks
+        over = (deadline <= looks) | (self.lead > deadline - looks)
         over[:, -1] = True
         return over.argmax(axis=1)
 
-    def share_out(self, effort, ends_early=True):
+    def share_out(self, effort):
         """Lost score of each move when all together take what is planned, and how many times the rule the looks were then."""
         low, high = 0.1, 10.0
         for _ in range(40):
             scale = math.sqrt(low * high)
-            taken = np.array(CHECKS)[self.stops(effort, scale, ends_early)].mean()
+            taken = np.array(CHECKS)[self.stops(effort, scale)].mean()
             low, high = (scale, high) if taken < PLAN else (low, scale)
-        return self.lost[np.arange(len(self.game)), self.stops(effort, scale, ends_early)], scale
+        return self.lost[np.arange(len(self.game)), self.stops(effort, scale)], scale
 
-    def interval(self, differences):
-        """Half of the 95 % interval of a mean: the games, not the moves, are by chance."""
-        off = differences - differences.mean()
-        sums = np.bincount(self.game, weights=off)
-        return 1.96 * math.sqrt((sums**2).sum()) / len(off)
+    def mean(self, differences, which=slice(None)):
+        """A mean over some moves and half of its 95 % interval, in hundredths: the games, not the moves, are by chance."""
+        chosen = differences[which]
+        off = chosen - chosen.mean()
+        sums = np.bincount(self.game[which], weights=off)
+        return f"{100 * chosen.mean():+.3f} ± {100 * 1.96 * math.sqrt((sums**2).sum()) / len(off):.3f}"
 
 
 def share(args):
     moves = Moves(args.looks)
-    plan = np.ones_like(moves.share)
-    known = CHECKS.index(PLAN)
+    lost = {n: moves.lost[:, i] for i, n in enumerate(CHECKS)}
     print(f"{len(moves.game)} moves of {len(set(moves.game))} games; a move loses, in hundredths of a point,")
-    for n in (105, PLAN, 400, 800):
-        print(f"  {100 * moves.lost[:, CHECKS.index(n)].mean():.3f} with {n} looks")
+    for n in (CHECKS[0], PLAN, 2 * PLAN, 4 * PLAN):
+        print(f"  {100 * lost[n].mean():.3f} with {n} looks")
+    known, gained = CHECKS.index(PLAN), lost[PLAN] - lost[2 * PLAN]
+    doubt, certain, fallen = moves.doubt[:, known] > 0, moves.share[:, known] >= 0.7, moves.fall[:, known] >= 0.1
+    print(f"twice the plan gains {moves.mean(gained)}")
+    for name, which in (
+        ("looks and values name different moves", doubt),
+        ("they name the same", ~doubt),
+        ("the first move has 70 % of the looks", certain),
+        ("a tenth of a point was lost since the move before", fallen),
+    ):
+        print(f"  {moves.mean(gained, which)} where {name} ({which.sum()} moves)")
     print("\n| `falling` | `doubt` | `sure` | lost a move | against always the plan | scale |\n|---|---|---|---|---|---|")
-    base, scale = moves.share_out(plan)
-    fixed = moves.lost[:, known]
-    print(f"| no early end | | | {100 * fixed.mean():.3f} | {100 * (fixed - base).mean():+.3f} ± {100 * moves.interval(fixed - base):.3f} | 1.00 |")
+    base, _ = moves.share_out(np.ones_like(moves.share))
+    print(f"| no early end | | | {100 * lost[PLAN].mean():.3f} | {moves.mean(lost[PLAN] - base)} | 1.00 |")
     for text in args.rules:
         falling, doubt, sure = map(float, text.split(","))
-        lost, scale = moves.share_out(moves.effort(falling, doubt, sure))
-        gain, error = (lost - base).mean(), moves.interval(lost - base)
-        print(f"| {falling:g} | {doubt:g} | {sure:g} | {100 * lost.mean():.3f} | {100 * gain:+.3f} ± {100 * error:.3f} | {scale:.2f} |")
+        found, scale = moves.share_out(moves.effort(falling, doubt, sure))
+        print(f"| {falling:g} | {doubt:g} | {sure:g} | {100 * found.mean():.3f} | {moves.mean(found - base)} | {scale:.2f} |")
 
 
 def main():
