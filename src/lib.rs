@@ -15,7 +15,7 @@
 //!
 //! [`plot`] draws curves and bars, for all of them.
 //!
-//! Features: `training` (gradients through the network), `cuda` (NVIDIA GPUs).
+//! Features: `training` (gradients through the network), `cuda` (NVIDIA GPUs), `wgpu` (any GPU, through Vulkan or Metal).
 #![deny(missing_docs)]
 
 pub mod board;

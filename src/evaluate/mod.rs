@@ -1,5 +1,6 @@
 //! Positions in, evaluations out: one trait, with the network, a cache and a script behind it.
 
+mod backend;
 mod cached;
 mod evaluator;
 mod network;
@@ -9,9 +10,10 @@ mod time;
 mod value;
 mod wdl;
 
+pub use backend::{BackendError, BackendName};
 pub use cached::Cached;
 pub use evaluator::{Evaluation, Evaluator, MoveEvaluation, Query, Stopped};
-pub use network::{BackendName, NetworkEvaluator, UnknownBackend, open};
+pub use network::{NetworkEvaluator, OpenError, open};
 pub use scripted::Scripted;
 pub use stop::{Span, Stop};
 pub use time::MoveTime;

@@ -1,6 +1,5 @@
 //! The network as an evaluator, on whichever backend was asked for.
 
-use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use shakmaty::Position;
 use thiserror::Error;
 
-use super::{Evaluation, Evaluator, MoveTime, Query, Stop, Stopped, wdl_of};
+use super::{BackendError, BackendName, Evaluation, Evaluator, MoveTime, Query, Stop, Stopped, wdl_of};
 use crate::board::{Conditions, Features, Game, MOVES, MoveIndex};
 use crate::network::{Config, Kernels, Moves, Network, WeightsError, load};
 
@@ -18,46 +17,6 @@ use crate::network::{Config, Kernels, Moves, Network, WeightsError, load};
 const PIECE: Duration = Duration::from_millis(6);
 /// Positions in a piece at most: more at once is no faster on a CPU.
 const MOST: usize = 16;
-
-/// Where the arithmetic is done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BackendName {
-    /// burn-flex: the CPU.
-    #[default]
-    Flex,
-    /// burn-ndarray: the CPU, slower; kept for comparison.
-    Ndarray,
-    /// An NVIDIA GPU.
-    #[cfg(feature = "cuda")]
-    Cuda,
-}
-
-impl BackendName {
-    /// All that this program was built with.
-    pub const ALL: &'static [(&'static str, BackendName)] = &[
-        ("flex", BackendName::Flex),
-        ("ndarray", BackendName::Ndarray),
-        #[cfg(feature = "cuda")]
-        ("cuda", BackendName::Cuda),
-    ];
-}
-
-/// A backend that this program does not have.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("backend '{0}': one of {names} is allowed", names = BackendName::ALL.iter().map(|(n, _)| *n).collect::<Vec<_>>().join(", "))]
-pub struct UnknownBackend(pub String);
-
-impl FromStr for BackendName {
-    type Err = UnknownBackend;
-
-    fn from_str(text: &str) -> Result<Self, UnknownBackend> {
-        BackendName::ALL
-            .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case(text))
-            .map(|&(_, backend)| backend)
-            .ok_or_else(|| UnknownBackend(text.to_owned()))
-    }
-}
 
 /// A network with the device that it lives on.
 pub struct NetworkEvaluator<B: Kernels> {
@@ -165,11 +124,23 @@ impl<B: Kernels> Evaluator for NetworkEvaluator<B> {
     }
 }
 
+/// Why there is no network.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// It has nothing to run on.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// It cannot be read.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
+}
+
 /// Loads weights onto a backend.
 ///
 /// # Errors
-/// As [`load`].
-pub fn open(weights: &[u8], backend: BackendName, threads: usize) -> Result<Box<dyn Evaluator>, WeightsError> {
+/// As [`BackendName::check`] and [`load`].
+pub fn open(weights: &[u8], backend: BackendName, threads: usize) -> Result<Box<dyn Evaluator>, OpenError> {
+    backend.check()?;
     Ok(match backend {
         BackendName::Flex => Box::new(NetworkEvaluator::<burn_flex::Flex>::new(weights, Default::default(), threads)?),
         BackendName::Ndarray => {
@@ -177,5 +148,9 @@ pub fn open(weights: &[u8], backend: BackendName, threads: usize) -> Result<Box<
         }
         #[cfg(feature = "cuda")]
         BackendName::Cuda => Box::new(NetworkEvaluator::<burn::backend::Cuda>::new(weights, Default::default(), 1)?),
+        #[cfg(feature = "wgpu")]
+        BackendName::Wgpu => Box::new(NetworkEvaluator::<burn::backend::Wgpu>::new(weights, Default::default(), 1)?),
+        #[cfg(not(all(feature = "cuda", feature = "wgpu")))]
+        other => return Err(BackendError::NotBuilt(other).into()),
     })
 }

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::book::BookError;
 use super::settings::Settings;
-use crate::evaluate::{Cached, Evaluator, open};
+use crate::evaluate::{BackendError, Cached, Evaluator, OpenError, open};
 use crate::human::DialError;
 use crate::network::WeightsError;
 
@@ -26,6 +26,9 @@ pub enum EngineError {
         /// What is wrong.
         error: WeightsError,
     },
+    /// What networks are to run on.
+    #[error("{0}; the backend in use stays")]
+    Backend(#[from] BackendError),
     /// The file system refused.
     #[error("WeightsFile '{path}': {error}; the weights in use stay")]
     Io {
@@ -56,8 +59,10 @@ pub enum EngineError {
 /// Loads the network that the settings ask for, with its cache, which has half of `Hash`; the search has the other half.
 pub(super) fn load_evaluator(settings: &Settings) -> Result<Box<dyn Evaluator>, EngineError> {
     let build = |bytes: &[u8], path: String| {
-        let inner =
-            open(bytes, settings.backend, settings.threads).map_err(|error| EngineError::Weights { path, error })?;
+        let inner = open(bytes, settings.backend, settings.threads).map_err(|error| match error {
+            OpenError::Backend(error) => EngineError::Backend(error),
+            OpenError::Weights(error) => EngineError::Weights { path, error },
+        })?;
         let cached: Box<dyn Evaluator> = Box::new(Cached::new(inner, settings.half_of_hash()));
         Ok(cached)
     };

@@ -188,9 +188,9 @@ pub static OPTIONS: &[Declaration] = &[
         name: "Backend",
         help: "Where the arithmetic is done",
         kind: Kind::Combo(
-            || BackendName::ALL.iter().map(|&(n, _)| n).collect(),
-            |s| BackendName::ALL.iter().find(|&&(_, b)| b == s.backend).map_or("", |&(n, _)| n),
-            |s, v| v.parse().map(|b| s.backend = b).is_ok(),
+            || BackendName::ALL.into_iter().filter(|b| b.is_built()).map(BackendName::name).collect(),
+            |s| s.backend.name(),
+            |s, v| v.parse().ok().filter(|b: &BackendName| b.is_built()).map(|b| s.backend = b).is_some(),
         ),
     },
     Declaration {

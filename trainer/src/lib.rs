@@ -1,7 +1,6 @@
 //! The trainer: makes the networks that Glance plays with.
 #![deny(missing_docs)]
 
-pub mod backend;
 pub mod cli;
 pub mod data;
 pub mod measure;

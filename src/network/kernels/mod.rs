@@ -100,6 +100,8 @@ impl Kernels for burn_ndarray::NdArray<f32> {
 }
 #[cfg(feature = "cuda")]
 impl Kernels for burn::backend::Cuda {}
+#[cfg(feature = "wgpu")]
+impl Kernels for burn::backend::Wgpu {}
 
 /// How rows are positions' tokens, and heads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

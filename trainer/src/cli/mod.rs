@@ -12,7 +12,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
+use glance::evaluate::BackendName;
 
 /// Makes the networks that Glance plays with.
 #[derive(Parser)]
@@ -69,6 +71,11 @@ fn on_interrupt() -> Result<Arc<AtomicBool>, Anyhow> {
     let flag = interrupted.clone();
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
     Ok(interrupted)
+}
+
+/// Reads a backend's name.
+fn backends() -> impl TypedValueParser<Value = BackendName> {
+    PossibleValuesParser::new(BackendName::ALL.map(BackendName::name)).try_map(|name| name.parse::<BackendName>())
 }
 
 fn cores() -> usize {

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use burn::backend::Autodiff;
+use glance::evaluate::{BackendError, BackendName};
 
 use super::measure::validation_sets;
-use super::{Anyhow, on_interrupt};
-use crate::backend::{BackendName, check_cuda};
+use super::{Anyhow, backends, on_interrupt};
 use crate::data::mixture::Mixture;
 use crate::measure::validation::ValidationSet;
 use crate::train::checkpoint::{self, State};
@@ -34,7 +34,7 @@ pub(super) struct Train {
     #[arg(long)]
     init: Option<PathBuf>,
     /// Where the arithmetic is done
-    #[arg(long, default_value = "flex")]
+    #[arg(long, default_value = "flex", value_parser = backends())]
     backend: BackendName,
     /// Minutes to train for, instead of the recipe's budget
     #[arg(long)]
@@ -91,10 +91,8 @@ impl Train {
             recipe.training.precision = precision;
         }
         recipe.check()?;
-        if args.backend == BackendName::Cuda {
-            check_cuda()?;
-        }
-        let usual = args.backend.split(recipe.training.batch, args.devices.len());
+        args.backend.check()?;
+        let usual = Split::usual(args.backend, recipe.training.batch, args.devices.len());
         let split = Split {
             workers: args.workers.unwrap_or(usual.workers).max(1),
             micro: args.micro.unwrap_or(usual.micro).max(1),
@@ -122,7 +120,7 @@ impl Train {
             every: args.every,
             plain: args.plain,
             place: args.place(),
-            backend: format!("{:?}", args.backend).to_lowercase(),
+            backend: args.backend.name().to_owned(),
             interrupted: on_interrupt()?,
         };
         let state = train_on(args.backend, &args.devices, &recipe, &options, Arc::new(mixture), &sets)?;
@@ -149,7 +147,11 @@ impl Train {
 /// Trains on the backend of that name.
 pub(super) fn train_on(
     backend: BackendName,
-    #[cfg_attr(not(feature = "cuda"), expect(unused_variables, reason = "only GPUs have numbers"))] devices: &[usize],
+    #[cfg_attr(
+        not(any(feature = "cuda", feature = "wgpu")),
+        expect(unused_variables, reason = "only GPUs have numbers")
+    )]
+    devices: &[usize],
     recipe: &Recipe,
     options: &Options,
     mixture: Arc<Mixture>,
@@ -165,7 +167,17 @@ pub(super) fn train_on(
             let devices: Vec<_> = devices.iter().map(|&n| burn::backend::cuda::CudaDevice::new(n)).collect();
             train::<Autodiff<burn::backend::Cuda>>(recipe, options, mixture, sets, &devices)?
         }
-        #[cfg(not(feature = "cuda"))]
-        BackendName::Cuda => return Err(check_cuda().err().unwrap_or_default().into()),
+        #[cfg(feature = "wgpu")]
+        BackendName::Wgpu => {
+            use burn::backend::wgpu::WgpuDevice;
+            let devices: Vec<_> = match devices {
+                // Whatever there is, a GPU first.
+                [0] => vec![WgpuDevice::DefaultDevice],
+                _ => devices.iter().map(|&n| WgpuDevice::DiscreteGpu(n)).collect(),
+            };
+            train::<Autodiff<burn::backend::Wgpu>>(recipe, options, mixture, sets, &devices)?
+        }
+        #[cfg(not(all(feature = "cuda", feature = "wgpu")))]
+        other => return Err(BackendError::NotBuilt(other).into()),
     })
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use glance::board::Conditions;
-use glance::evaluate::open;
+use glance::evaluate::{BackendName, open};
 use glance::network::{Precision, load};
 use glance::play::SearchName;
 use rand::SeedableRng;
@@ -16,8 +16,7 @@ use rand::seq::SliceRandom;
 
 use super::measure::{bar, names, validation_sets};
 use super::train::train_on;
-use super::{Anyhow, cores, on_interrupt};
-use crate::backend::{BackendName, check_cuda};
+use super::{Anyhow, backends, cores, on_interrupt};
 use crate::data::mixture::Mixture;
 use crate::data::read::puzzles;
 use crate::data::shard::Shard;
@@ -67,7 +66,7 @@ pub(super) struct Zoo {
     minutes: Option<f64>,
 
     /// Where training is done
-    #[arg(long, default_value = "flex")]
+    #[arg(long, default_value = "flex", value_parser = backends())]
     backend: BackendName,
 
     /// Threads that train (CPU)
@@ -107,9 +106,7 @@ fn fail(path: &Path) -> impl Fn(std::io::Error) -> Anyhow + '_ {
 
 impl Zoo {
     pub(super) fn run(self) -> Result<(), Anyhow> {
-        if self.backend == BackendName::Cuda {
-            check_cuda()?;
-        }
+        self.backend.check()?;
         let interrupted = on_interrupt()?;
         fs::create_dir_all(&self.out).map_err(fail(&self.out))?;
         let recipes = self.recipes()?;
@@ -236,7 +233,7 @@ impl Zoo {
         sets: &[ValidationSet],
         interrupted: &Arc<AtomicBool>,
     ) -> Result<State, Anyhow> {
-        let usual = self.backend.split(recipe.training.batch, 1);
+        let usual = Split::usual(self.backend, recipe.training.batch, 1);
         let mixture = Mixture::open(&self.data, &recipe.mixture(), recipe.data.augmentation.clone())?;
         let options = Options {
             run: run.to_owned(),
@@ -246,7 +243,7 @@ impl Zoo {
             every: 1.0,
             plain: true,
             place: Place::Alone,
-            backend: format!("{:?}", self.backend).to_lowercase(),
+            backend: self.backend.name().to_owned(),
             interrupted: interrupted.clone(),
         };
         train_on(self.backend, &[0], recipe, &options, Arc::new(mixture), sets)

@@ -5,6 +5,7 @@ use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::activation::{log_softmax, tanh};
 use burn::tensor::backend::AutodiffBackend;
 use burn::tensor::{DType, ElementConversion, FloatDType, Tensor};
+use glance::evaluate::BackendName;
 use glance::network::{Kernels, Layout, Moves, Network, Output, ValueHead};
 
 use super::batch::{Aims, Batch, Parcel, value_target};
@@ -116,6 +117,17 @@ pub struct Split {
     pub workers: usize,
     /// Positions that go through the network at once: small enough for a CPU's cache, or the whole batch on a GPU.
     pub micro: usize,
+}
+
+impl Split {
+    /// What suits a backend: a CPU works in pieces that fit its cache, on all cores; each GPU takes its part of the batch whole.
+    pub fn usual(backend: BackendName, batch: usize, devices: usize) -> Split {
+        if backend.is_gpu() {
+            let workers = devices.max(1);
+            return Split { workers, micro: batch.div_ceil(workers) };
+        }
+        Split { workers: std::thread::available_parallelism().map_or(1, usize::from), micro: 32 }
+    }
 }
 
 /// A batch, packed and cut up for those who work on it.
