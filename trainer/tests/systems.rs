@@ -153,7 +153,7 @@ fn every_system_learns() {
             );
             let (grads, loss) = gradients(&network, work, &aims, &means);
             losses.push(loss.read(1.0));
-            network = optimizer.step(5e-4 * (f64::from(step) / 30.0).min(1.0), network, grads);
+            network = optimizer.step(5e-4 * (f64::from(step) / 30.0).min(1.0), network, grads, None);
         }
         let (Read { policy, value, .. }, after) = (losses[0], losses[59]);
         let (policy_after, value_after) = (after.policy, after.value);

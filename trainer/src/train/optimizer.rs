@@ -8,12 +8,15 @@ use burn::optim::decay::WeightDecayConfig;
 use burn::optim::momentum::MomentumConfig;
 use burn::optim::{
     Adam, AdamConfig, AdamW, AdamWConfig, AdjustLrFn, GradientsParams, Muon, MuonConfig, Optimizer as _,
+    SimpleOptimizer,
 };
 use burn::record::{BinFileRecorder, FullPrecisionSettings, Recorder, RecorderError};
 use burn::tensor::Tensor;
 use burn::tensor::backend::AutodiffBackend;
 use glance::network::{Kernels, Network};
 use serde::{Deserialize, Serialize};
+
+use super::clip::Scaled;
 
 /// Which optimiser, and its constants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,6 +70,18 @@ impl OptimizerConfig {
     }
 }
 
+/// One of Burn's optimisers for a whole network, with gradients scaled on the way.
+type Adapted<O, B> = OptimizerAdaptor<Scaled<O, <B as AutodiffBackend>::InnerBackend>, Network<B>, B>;
+
+fn adapted<O, B>(optimizer: O) -> Adapted<O, B>
+where
+    O: SimpleOptimizer<B::InnerBackend>,
+    B: AutodiffBackend + Kernels,
+    B::InnerBackend: Kernels,
+{
+    OptimizerAdaptor::from(Scaled::new(optimizer))
+}
+
 /// An optimiser with what it remembers.
 pub enum Optimizer<B>
 where
@@ -74,17 +89,17 @@ where
     B::InnerBackend: Kernels,
 {
     /// AdamW.
-    AdamW(OptimizerAdaptor<AdamW, Network<B>, B>),
+    AdamW(Adapted<AdamW, B>),
     /// Adam.
-    Adam(OptimizerAdaptor<Adam, Network<B>, B>),
+    Adam(Adapted<Adam, B>),
     /// Muon for some parameters, AdamW for the others.
     Muon {
         /// The parameters that are Muon's.
         matrices: Vec<ParamId>,
         /// For these.
-        muon: OptimizerAdaptor<Muon<B::InnerBackend>, Network<B>, B>,
+        muon: Adapted<Muon<B::InnerBackend>, B>,
         /// For the rest.
-        adamw: OptimizerAdaptor<AdamW, Network<B>, B>,
+        adamw: Adapted<AdamW, B>,
     },
 }
 
@@ -100,10 +115,10 @@ where
         let some_decay = || Some(WeightDecayConfig::new(decay)).filter(|_| decay > 0.0);
         let b = config.betas();
         match config {
-            OptimizerConfig::AdamW(_) => Optimizer::AdamW(config.adamw(decay).init()),
+            OptimizerConfig::AdamW(_) => Optimizer::AdamW(adapted(config.adamw(decay).build())),
             OptimizerConfig::Adam(_) => {
                 let adam = AdamConfig::new().with_beta_1(b.beta_1).with_beta_2(b.beta_2).with_epsilon(b.epsilon);
-                Optimizer::Adam(adam.with_weight_decay(some_decay()).init())
+                Optimizer::Adam(adapted(adam.with_weight_decay(some_decay()).build()))
             }
             OptimizerConfig::Muon(_) => {
                 let momentum = MomentumConfig { momentum: b.momentum, dampening: 0.0, nesterov: true };
@@ -112,17 +127,31 @@ where
                     .with_weight_decay(some_decay())
                     .with_adjust_lr_fn(AdjustLrFn::MatchRmsAdamW);
                 let matrices = matrices_of_blocks(network);
-                Optimizer::Muon { matrices, muon: muon.init(), adamw: config.adamw(decay).init() }
+                Optimizer::Muon { matrices, muon: adapted(muon.build()), adamw: adapted(config.adamw(decay).build()) }
             }
         }
     }
 
-    /// One step down the gradient.
-    pub fn step(&mut self, rate: f64, network: Network<B>, mut grads: GradientsParams) -> Network<B> {
+    /// One step down the gradient, which is multiplied by the factor (`[1]`) first.
+    pub fn step(
+        &mut self,
+        rate: f64,
+        network: Network<B>,
+        mut grads: GradientsParams,
+        factor: Option<Tensor<B::InnerBackend, 1>>,
+    ) -> Network<B> {
         match self {
-            Optimizer::AdamW(adamw) => adamw.step(rate, network, grads),
-            Optimizer::Adam(adam) => adam.step(rate, network, grads),
+            Optimizer::AdamW(adamw) => {
+                adamw.optim().set(factor);
+                adamw.step(rate, network, grads)
+            }
+            Optimizer::Adam(adam) => {
+                adam.optim().set(factor);
+                adam.step(rate, network, grads)
+            }
             Optimizer::Muon { matrices, muon, adamw } => {
+                muon.optim().set(factor.clone());
+                adamw.optim().set(factor);
                 let mut theirs = GradientsParams::new();
                 for &id in matrices.iter() {
                     if let Some(grad) = grads.remove::<B::InnerBackend, 2>(id) {
