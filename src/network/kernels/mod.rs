@@ -4,7 +4,11 @@
 //! A backend gets the plain composition (or its own fused kernel); under [`Autodiff`] the gradients are written
 //! out by hand, which saves both time and memory on every backend.
 
+#[cfg(feature = "gpu")]
+mod cube;
 mod flex;
+#[cfg(feature = "gpu")]
+mod fusion;
 #[cfg(feature = "training")]
 mod gradients;
 mod rows;
@@ -98,10 +102,6 @@ impl Kernels for burn_ndarray::NdArray<f32> {
         spread::<Self>(&bytes, shape, device)
     }
 }
-#[cfg(feature = "cuda")]
-impl Kernels for burn::backend::Cuda {}
-#[cfg(feature = "wgpu")]
-impl Kernels for burn::backend::Wgpu {}
 
 /// How rows are positions' tokens, and heads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use burn::backend::Autodiff;
-use glance::evaluate::{BackendError, BackendName};
+use glance::evaluate::BackendName;
 
 use super::measure::validation_sets;
 use super::{Anyhow, backends, on_interrupt};
@@ -178,6 +178,6 @@ pub(super) fn train_on(
             train::<Autodiff<burn::backend::Wgpu>>(recipe, options, mixture, sets, &devices)?
         }
         #[cfg(not(all(feature = "cuda", feature = "wgpu")))]
-        other => return Err(BackendError::NotBuilt(other).into()),
+        other => return Err(glance::evaluate::BackendError::NotBuilt(other).into()),
     })
 }

@@ -1,0 +1,174 @@
+//! What a GPU computes against what the CPU does. Any Vulkan or Metal device will do, also one in software (Mesa's llvmpipe):
+//! `cargo test -p glance-trainer --features wgpu --test gpu`.
+#![cfg(feature = "wgpu")]
+
+mod common;
+
+use std::path::Path;
+
+use burn::backend::{Autodiff, Wgpu};
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::nn::{Linear, LinearConfig};
+use burn::optim::GradientsParams;
+use burn::tensor::backend::{AutodiffBackend, Backend};
+use burn::tensor::ops::FloatTensor;
+use burn::tensor::{Distribution, Tensor, TensorData, TensorPrimitive};
+use common::seeded;
+use glance::board::{Conditions, Game};
+use glance::evaluate::Wdl;
+use glance::network::{Kernels, Network, Precision, load, save};
+use glance_trainer::data::sample::{Sample, sample};
+use glance_trainer::train::batch::Aims;
+use glance_trainer::train::clip::Length;
+use glance_trainer::train::machines::Share;
+use glance_trainer::train::recipe::{Compute, Recipe};
+use glance_trainer::train::step::{Means, Read, Split, Work, gradients};
+use shakmaty::Position;
+
+type Cpu = burn_flex::Flex;
+
+fn random<const D: usize>(shape: [usize; D]) -> TensorData {
+    Tensor::<Cpu, D>::random(shape, Distribution::Normal(0.0, 2.0), &Default::default()).into_data()
+}
+
+fn put<B: Backend, const D: usize>(data: &TensorData) -> FloatTensor<B> {
+    Tensor::<B, D>::from_data(data.clone(), &Default::default()).into_primitive().tensor()
+}
+
+fn numbers<B: Backend, const D: usize>(x: FloatTensor<B>) -> Vec<f32> {
+    Tensor::<B, D>::from_primitive(TensorPrimitive::Float(x)).into_data().iter::<f32>().collect()
+}
+
+fn near(name: &str, gpu: &[f32], cpu: &[f32]) {
+    assert_eq!(gpu.len(), cpu.len(), "{name}");
+    for (i, (a, b)) in gpu.iter().zip(cpu).enumerate() {
+        assert!((a - b).abs() <= 2e-5 * (1.0 + b.abs()), "{name}, number {i}: {a} instead of {b}");
+    }
+}
+
+#[test]
+fn softmax_with_a_bias_is_the_same_everywhere() {
+    // Positions, heads, queries and keys; one row more than a cube has, and rows that do not fill a line.
+    for shape in [[3, 2, 64, 64], [1, 1, 9, 7], [2, 3, 5, 100]] {
+        let [n, h, t, k] = shape;
+        let scores = random(shape);
+        for bias in [None, Some(shape), Some([1, h, t, k]), Some([n, 1, 1, k])] {
+            let bias = bias.map(random);
+            fn run<B: Kernels>(scores: &TensorData, bias: Option<&TensorData>) -> Vec<f32> {
+                numbers::<B, 4>(B::attend(put::<B, 4>(scores), bias.map(put::<B, 4>), 0.3))
+            }
+            near(&format!("{shape:?}"), &run::<Wgpu>(&scores, bias.as_ref()), &run::<Cpu>(&scores, bias.as_ref()));
+        }
+    }
+}
+
+#[test]
+fn the_gradient_of_softmax_is_the_same_everywhere() {
+    for shape in [[3, 2, 64, 64], [1, 1, 9, 7]] {
+        let (p, dp) = (random(shape), random(shape));
+        fn run<B: Kernels>(p: &TensorData, dp: &TensorData) -> Vec<f32> {
+            numbers::<B, 4>(B::attend_gradient(put::<B, 4>(p), put::<B, 4>(dp)))
+        }
+        let (gpu, cpu) = (run::<Wgpu>(&p, &dp), run::<Cpu>(&p, &dp));
+        // Sums of 64 products of such size.
+        let scaled = |x: Vec<f32>| x.into_iter().map(|x| x / 50.0).collect::<Vec<_>>();
+        near(&format!("{shape:?}"), &scaled(gpu), &scaled(cpu));
+    }
+}
+
+#[test]
+fn normalisation_and_its_gradient_are_the_same_everywhere() {
+    for shape in [[70, 256], [3, 20], [1, 1024]] {
+        let (x, dy) = (random(shape), random(shape));
+        fn run<B: Kernels>(x: &TensorData, dy: &TensorData) -> [Vec<f32>; 3] {
+            let (y, scale) = B::rms_norm_scaled(put::<B, 2>(x));
+            let dx = B::rms_norm_gradient(put::<B, 2>(dy), y.clone(), scale.clone());
+            [numbers::<B, 2>(y), numbers::<B, 2>(scale), numbers::<B, 2>(dx)]
+        }
+        for (gpu, cpu) in run::<Wgpu>(&x, &dy).iter().zip(&run::<Cpu>(&x, &dy)) {
+            near(&format!("{shape:?}"), gpu, cpu);
+        }
+    }
+}
+
+#[test]
+fn a_gradient_is_as_long_everywhere() {
+    fn run<B: AutodiffBackend>() -> f32 {
+        let device = Default::default();
+        let linear: Linear<B> = LinearConfig::new(1501, 523).init(&device);
+        let x =
+            Tensor::<B, 2>::from_data(TensorData::new((0..1501).map(|i| (i % 7) as f32).collect(), [1, 1501]), &device);
+        let grads = GradientsParams::from_grads(linear.forward(x).sum().backward(), &linear);
+        let norm = Length::of::<B, _>(&linear, &grads, 1.0).expect("there are gradients").norm;
+        norm.into_data().iter::<f32>().sum()
+    }
+    let (gpu, cpu) = (run::<Autodiff<Wgpu>>(), run::<Autodiff<Cpu>>());
+    assert!((gpu / cpu - 1.0).abs() < 1e-5, "{gpu} instead of {cpu}");
+}
+
+/// The gradients of a network, one list a parameter.
+struct Lists<'a>(&'a GradientsParams, Vec<Vec<f32>>);
+
+impl<B: AutodiffBackend> ModuleVisitor<B> for Lists<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<B, D>>) {
+        if let Some(grad) = self.0.get::<B::InnerBackend, D>(param.id) {
+            self.1.push(grad.into_data().iter::<f32>().collect());
+        }
+    }
+}
+
+fn samples() -> Vec<Sample> {
+    let mut game = Game::default();
+    let mut samples = Vec::new();
+    for text in "e2e4 e7e5 g1f3 b8c6 f1b5 a7a6 b5a4 g8f6".split(' ') {
+        let played = game.parse_uci(text).expect("legal");
+        let legal = game.position().legal_moves();
+        let wdl = Some(Wdl::from_centipawns(150));
+        let mut sample = sample(&game, &legal, &Conditions::STRONGEST, played, true, wdl);
+        sample.facts.pawns = Some(1.5);
+        samples.push(sample);
+        game.play(played);
+    }
+    samples
+}
+
+/// Losses and gradients of a network that is read from weights.
+fn learn<B>(weights: &[u8], recipe: &Recipe, samples: &[Sample]) -> (Read, Vec<Vec<f32>>)
+where
+    B: AutodiffBackend + Kernels,
+    B::InnerBackend: Kernels,
+{
+    let t = &recipe.training;
+    let aims = Aims { value_weight: 1.0, time_weight: 1.0, policy: t.policy_loss, smoothing: t.smoothing };
+    let device = B::Device::default();
+    let network: Network<B> = load(weights, &device).expect("weights");
+    let split = Split { workers: 1, micro: samples.len() };
+    let work = Work::of(samples, Share::WHOLE, split, &network.layout(), &recipe.network.value);
+    let (grads, loss) = gradients(&network, work, &aims, &Means { devices: &[device], precision: Compute::F32 });
+    let mut lists = Lists(&grads, Vec::new());
+    Module::<B>::visit(&network, &mut lists);
+    (loss.read(1.0), lists.1)
+}
+
+#[test]
+fn every_system_learns_the_same_everywhere() {
+    let samples = samples();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("systems/tiny");
+    for entry in std::fs::read_dir(folder).expect("recipes") {
+        let path = entry.expect("an entry").path();
+        let recipe = Recipe::read(&path).expect("a recipe");
+        let name = &recipe.network.system;
+        let weights = save(&seeded::<Cpu>(&recipe.network, 1), Precision::Full).expect("saved");
+        let (loss, gpu) = learn::<Autodiff<Wgpu>>(&weights, &recipe, &samples);
+        let (right, cpu) = learn::<Autodiff<Cpu>>(&weights, &recipe, &samples);
+        for (a, b) in [(loss.policy, right.policy), (loss.value, right.value)] {
+            assert!((a - b).abs() < 1e-4 * (1.0 + b.abs()), "{name}: {loss:?} instead of {right:?}");
+        }
+        assert_eq!(gpu.len(), cpu.len(), "{name}");
+        let longest = cpu.iter().flatten().fold(0.0f32, |most, x| most.max(x.abs()));
+        for (i, (a, b)) in gpu.iter().zip(&cpu).enumerate() {
+            let off = a.iter().zip(b).fold(0.0f32, |most, (a, b)| most.max((a - b).abs()));
+            assert!(a.len() == b.len() && off < 1e-3 * longest, "{name}: parameter {i} is {off} off of {longest}");
+        }
+    }
+}
