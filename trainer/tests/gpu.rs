@@ -7,23 +7,19 @@ mod common;
 use std::path::Path;
 
 use burn::backend::{Autodiff, Wgpu};
-use burn::module::{Module, ModuleVisitor, Param};
 use burn::nn::{Linear, LinearConfig};
 use burn::optim::GradientsParams;
 use burn::tensor::backend::{AutodiffBackend, Backend};
 use burn::tensor::ops::FloatTensor;
 use burn::tensor::{Distribution, Tensor, TensorData, TensorPrimitive};
-use common::seeded;
-use glance::board::{Conditions, Game};
-use glance::evaluate::Wdl;
+use common::{lists, recipes, samples, seeded};
 use glance::network::{Kernels, Network, Precision, load, save};
-use glance_trainer::data::sample::{Sample, sample};
+use glance_trainer::data::sample::Sample;
 use glance_trainer::train::batch::Aims;
 use glance_trainer::train::clip::Length;
 use glance_trainer::train::machines::Share;
 use glance_trainer::train::recipe::{Compute, Recipe};
 use glance_trainer::train::step::{Means, Read, Split, Work, gradients};
-use shakmaty::Position;
 
 type Cpu = burn_flex::Flex;
 
@@ -106,32 +102,6 @@ fn a_gradient_is_as_long_everywhere() {
     assert!((gpu / cpu - 1.0).abs() < 1e-5, "{gpu} instead of {cpu}");
 }
 
-/// The gradients of a network, one list a parameter.
-struct Lists<'a>(&'a GradientsParams, Vec<Vec<f32>>);
-
-impl<B: AutodiffBackend> ModuleVisitor<B> for Lists<'_> {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<B, D>>) {
-        if let Some(grad) = self.0.get::<B::InnerBackend, D>(param.id) {
-            self.1.push(grad.into_data().iter::<f32>().collect());
-        }
-    }
-}
-
-fn samples() -> Vec<Sample> {
-    let mut game = Game::default();
-    let mut samples = Vec::new();
-    for text in "e2e4 e7e5 g1f3 b8c6 f1b5 a7a6 b5a4 g8f6".split(' ') {
-        let played = game.parse_uci(text).expect("legal");
-        let legal = game.position().legal_moves();
-        let wdl = Some(Wdl::from_centipawns(150));
-        let mut sample = sample(&game, &legal, &Conditions::STRONGEST, played, true, wdl);
-        sample.facts.pawns = Some(1.5);
-        samples.push(sample);
-        game.play(played);
-    }
-    samples
-}
-
 /// Losses and gradients of a network that is read from weights.
 fn learn<B>(weights: &[u8], recipe: &Recipe, samples: &[Sample]) -> (Read, Vec<Vec<f32>>)
 where
@@ -145,22 +115,17 @@ where
     let split = Split { workers: 1, micro: samples.len() };
     let work = Work::of(samples, Share::WHOLE, split, &network.layout(), &recipe.network.value);
     let (grads, loss) = gradients(&network, work, &aims, &Means { devices: &[device], precision: Compute::F32 });
-    let mut lists = Lists(&grads, Vec::new());
-    Module::<B>::visit(&network, &mut lists);
-    (loss.read(1.0), lists.1)
+    (loss.read(1.0), lists(&network, &grads))
 }
 
 #[test]
 fn every_system_learns_the_same_everywhere() {
-    let samples = samples();
+    let samples = &samples()[..8];
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("systems/tiny");
-    for entry in std::fs::read_dir(folder).expect("recipes") {
-        let path = entry.expect("an entry").path();
-        let recipe = Recipe::read(&path).expect("a recipe");
-        let name = &recipe.network.system;
+    for (name, recipe) in recipes(&folder) {
         let weights = save(&seeded::<Cpu>(&recipe.network, 1), Precision::Full).expect("saved");
-        let (loss, gpu) = learn::<Autodiff<Wgpu>>(&weights, &recipe, &samples);
-        let (right, cpu) = learn::<Autodiff<Cpu>>(&weights, &recipe, &samples);
+        let (loss, gpu) = learn::<Autodiff<Wgpu>>(&weights, &recipe, samples);
+        let (right, cpu) = learn::<Autodiff<Cpu>>(&weights, &recipe, samples);
         for (a, b) in [(loss.policy, right.policy), (loss.value, right.value)] {
             assert!((a - b).abs() < 1e-4 * (1.0 + b.abs()), "{name}: {loss:?} instead of {right:?}");
         }

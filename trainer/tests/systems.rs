@@ -4,16 +4,13 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use burn::module::{Module, ModuleVisitor, Param};
-use burn::optim::GradientsParams;
-use burn::tensor::Tensor;
-use common::seeded;
-use glance::board::{Conditions, Game};
-use glance::evaluate::{Stop, Wdl};
+use burn::module::Module;
+use common::{lists, recipes, samples, seeded};
+use glance::board::Game;
+use glance::evaluate::Stop;
 use glance::network::{Config, Precision, save};
 use glance::play::{Engine, Go, SearchName, Settings};
 use glance::search::Limits;
-use glance_trainer::data::sample::{Sample, sample};
 use glance_trainer::train::batch::Aims;
 use glance_trainer::train::machines::Share;
 use glance_trainer::train::optimizer::Optimizer;
@@ -25,18 +22,6 @@ type Flex = burn_flex::Flex;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("systems")
-}
-
-fn recipes(folder: &Path) -> Vec<(String, Recipe)> {
-    let mut found: Vec<(String, Recipe)> = std::fs::read_dir(folder)
-        .expect("recipes")
-        .flatten()
-        .map(|e| e.path())
-        .filter(|p| p.extension().is_some_and(|e| e == "toml"))
-        .map(|p| (p.file_stem().expect("a name").to_string_lossy().into_owned(), Recipe::read(&p).expect("a recipe")))
-        .collect();
-    found.sort_by(|a, b| a.0.cmp(&b.0));
-    found
 }
 
 /// Millions of weights as their authors tell, where they do, or as follows from the description.
@@ -108,23 +93,6 @@ fn tiny_systems_play_whole_games() {
     let _ = std::fs::remove_file(&weights);
 }
 
-/// Positions of a game, each with the move played and an evaluation.
-fn samples() -> Vec<Sample> {
-    let moves = "e2e4 e7e5 g1f3 b8c6 f1b5 a7a6 b5a4 g8f6 e1h1 f8e7 f1e1 b7b5 a4b3 d7d6 c2c3 e8h8";
-    let mut game = Game::default();
-    let mut samples = Vec::new();
-    for (i, text) in moves.split(' ').enumerate() {
-        let played = game.parse_uci(text).expect("legal");
-        let wdl = if i % 2 == 0 { Wdl::from_centipawns(150) } else { Wdl::from_centipawns(-150) };
-        let legal = game.position().legal_moves();
-        let mut sample = sample(&game, &legal, &Conditions::STRONGEST, played, true, Some(wdl));
-        sample.facts.pawns = Some(if i % 2 == 0 { 15.0 } else { -15.0 });
-        samples.push(sample);
-        game.play(played);
-    }
-    samples
-}
-
 /// Whatever the head and the loss, a few steps on a few positions make both losses fall.
 #[test]
 fn every_system_learns() {
@@ -163,17 +131,6 @@ fn every_system_learns() {
     }
 }
 
-/// The gradients of a network as one list.
-struct Flat<'a>(&'a GradientsParams, Vec<f64>);
-
-impl ModuleVisitor<burn::backend::Autodiff<Flex>> for Flat<'_> {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<burn::backend::Autodiff<Flex>, D>>) {
-        if let Some(grad) = self.0.get::<Flex, D>(param.id) {
-            self.1.extend(grad.into_data().iter::<f64>());
-        }
-    }
-}
-
 /// In bfloat16 every system says nearly the same, and learns in nearly the same direction; its weights stay in single precision.
 #[test]
 fn every_system_computes_in_bfloat16() {
@@ -193,9 +150,8 @@ fn every_system_computes_in_bfloat16() {
                 &recipe.network.value,
             );
             let (grads, loss) = gradients(&network, work, &aims, &Means { devices: &[device], precision });
-            let mut flat = Flat(&grads, Vec::new());
-            network.visit(&mut flat);
-            (loss.read(1.0), flat.1)
+            let flat: Vec<f64> = lists(&network, &grads).into_iter().flatten().map(f64::from).collect();
+            (loss.read(1.0), flat)
         });
         let near = |a: f64, b: f64| (a - b).abs() < 0.02 * a.abs().max(0.1);
         assert!(near(loss.policy, loss_16.policy), "{name}: {loss:?}, {loss_16:?}");

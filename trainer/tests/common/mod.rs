@@ -5,16 +5,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
-use burn::module::Module;
-use glance::board::Pool;
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::optim::GradientsParams;
+use burn::tensor::Tensor;
+use burn::tensor::backend::AutodiffBackend;
+use glance::board::{Conditions, Game, Pool};
+use glance::evaluate::Wdl;
 use glance::network::{Config, Kernels, Network, Precision};
 use glance_trainer::data::movetext;
-use glance_trainer::data::sample::Augmentation;
+use glance_trainer::data::sample::{Augmentation, Sample, sample};
 use glance_trainer::data::shard::{self, GameHead, GameResult, Kind};
 use glance_trainer::train::export::export;
 use glance_trainer::train::optimizer::OptimizerConfig;
 use glance_trainer::train::recipe::{Budget, Compute, Data, Part, PolicyLoss, Recipe, Training};
 use glance_trainer::train::schedule::Schedule;
+use shakmaty::Position;
 
 /// A temporary folder, removed when dropped.
 pub struct Folder(pub PathBuf);
@@ -134,4 +139,51 @@ pub fn seeded<B: Kernels>(config: &Config, seed: u64) -> Network<B> {
     let network = Network::new(config, &device);
     // Parameters are drawn when they are first looked at.
     network.fork(&device)
+}
+
+/// All recipes of a folder, by name.
+pub fn recipes(folder: &Path) -> Vec<(String, Recipe)> {
+    let mut found: Vec<(String, Recipe)> = std::fs::read_dir(folder)
+        .expect("recipes")
+        .flatten()
+        .map(|e| e.path())
+        .filter(|p| p.extension().is_some_and(|e| e == "toml"))
+        .map(|p| (p.file_stem().expect("a name").to_string_lossy().into_owned(), Recipe::read(&p).expect("a recipe")))
+        .collect();
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found
+}
+
+/// Positions of a game, each with the move played and an evaluation.
+pub fn samples() -> Vec<Sample> {
+    let moves = "e2e4 e7e5 g1f3 b8c6 f1b5 a7a6 b5a4 g8f6 e1h1 f8e7 f1e1 b7b5 a4b3 d7d6 c2c3 e8h8";
+    let mut game = Game::default();
+    let mut samples = Vec::new();
+    for (i, text) in moves.split(' ').enumerate() {
+        let played = game.parse_uci(text).expect("legal");
+        let wdl = if i % 2 == 0 { Wdl::from_centipawns(150) } else { Wdl::from_centipawns(-150) };
+        let legal = game.position().legal_moves();
+        let mut sample = sample(&game, &legal, &Conditions::STRONGEST, played, true, Some(wdl));
+        sample.facts.pawns = Some(if i % 2 == 0 { 15.0 } else { -15.0 });
+        samples.push(sample);
+        game.play(played);
+    }
+    samples
+}
+
+struct Lists<'a>(&'a GradientsParams, Vec<Vec<f32>>);
+
+impl<B: AutodiffBackend> ModuleVisitor<B> for Lists<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<B, D>>) {
+        if let Some(grad) = self.0.get::<B::InnerBackend, D>(param.id) {
+            self.1.push(grad.into_data().iter::<f32>().collect());
+        }
+    }
+}
+
+/// The gradients of a network, one list a parameter.
+pub fn lists<B: AutodiffBackend + Kernels>(network: &Network<B>, grads: &GradientsParams) -> Vec<Vec<f32>> {
+    let mut lists = Lists(grads, Vec::new());
+    Module::<B>::visit(network, &mut lists);
+    lists.1
 }
