@@ -17,6 +17,18 @@ use cubecl::{calculate_cube_count_elemwise, cube};
 
 use super::{EPSILON, Kernels, from, into, rms_norm_parts, rms_norm_parts_gradient, weighed, weighed_gradient};
 
+/// The row of this unit's line.
+#[cube]
+fn row() -> usize {
+    CUBE_POS * CUBE_DIM_Y as usize + UNIT_POS_Y as usize
+}
+
+/// Where in its row the `i`th of this unit's numbers is.
+#[cube]
+fn place(i: usize, #[comptime] line: usize) -> usize {
+    i * line + UNIT_POS_X as usize
+}
+
 /// The sum of what the units of a line have, for all of them. Every unit of the cube has to come here.
 #[cube]
 fn sum_line(value: f32, shared: &mut SharedMemory<f32>, #[comptime] planes: bool, #[comptime] line: usize) -> f32 {
@@ -59,22 +71,22 @@ fn attend_rows<F: Float>(
     out: &mut Tensor<F>,
     factor: f32,
     #[comptime] biased: bool,
-    #[comptime] shape: Shape,
+    #[comptime] lines: Lines,
     #[define(F)] _dtype: StorageType,
 ) {
-    let row = CUBE_POS * CUBE_DIM_Y as usize + UNIT_POS_Y as usize;
+    let row = row();
     let there = row < out.shape(0) * out.shape(1) * out.shape(2);
-    let mut shared = SharedMemory::<f32>::new(shape.units);
+    let mut shared = SharedMemory::<f32>::new(lines.units);
     let tokens = out.shape(3);
     let query = row % out.shape(2);
     let head = row / out.shape(2) % out.shape(1);
     let position = row / out.shape(2) / out.shape(1);
     let start = position * scores.stride(0) + head * scores.stride(1) + query * scores.stride(2);
-    let mut held = Array::<f32>::new(shape.each);
+    let mut held = Array::<f32>::new(lines.each);
     let mut most = f32::new(-3.0e38);
     #[unroll]
-    for i in 0..shape.each {
-        let key = i * shape.line + UNIT_POS_X as usize;
+    for i in 0..lines.each {
+        let key = place(i, lines.line);
         held[i] = f32::new(-3.0e38);
         if there && key < tokens {
             let mut score = f32::cast_from(scores[start + key * scores.stride(3)]) * factor;
@@ -86,20 +98,20 @@ fn attend_rows<F: Float>(
             most = max(most, score);
         }
     }
-    let most = max_line(most, &mut shared, shape.planes, shape.line);
+    let most = max_line(most, &mut shared, lines.planes, lines.line);
     let mut sum = f32::new(0.0);
     #[unroll]
-    for i in 0..shape.each {
-        let key = i * shape.line + UNIT_POS_X as usize;
+    for i in 0..lines.each {
+        let key = place(i, lines.line);
         if there && key < tokens {
             held[i] = (held[i] - most).exp();
             sum += held[i];
         }
     }
-    let sum = sum_line(sum, &mut shared, shape.planes, shape.line);
+    let sum = sum_line(sum, &mut shared, lines.planes, lines.line);
     #[unroll]
-    for i in 0..shape.each {
-        let key = i * shape.line + UNIT_POS_X as usize;
+    for i in 0..lines.each {
+        let key = place(i, lines.line);
         if there && key < tokens {
             out[row * tokens + key] = F::cast_from(held[i] / sum);
         }
@@ -113,28 +125,28 @@ fn attend_gradient_rows<F: Float>(
     dp: &Tensor<F>,
     out: &mut Tensor<f32>,
     tokens: usize,
-    #[comptime] shape: Shape,
+    #[comptime] lines: Lines,
     #[define(F)] _dtype: StorageType,
 ) {
-    let row = CUBE_POS * CUBE_DIM_Y as usize + UNIT_POS_Y as usize;
+    let row = row();
     let there = row < out.len() / tokens;
-    let mut shared = SharedMemory::<f32>::new(shape.units);
-    let mut weights = Array::<f32>::new(shape.each);
-    let mut products = Array::<f32>::new(shape.each);
+    let mut shared = SharedMemory::<f32>::new(lines.units);
+    let mut weights = Array::<f32>::new(lines.each);
+    let mut products = Array::<f32>::new(lines.each);
     let mut sum = f32::new(0.0);
     #[unroll]
-    for i in 0..shape.each {
-        let key = i * shape.line + UNIT_POS_X as usize;
+    for i in 0..lines.each {
+        let key = place(i, lines.line);
         if there && key < tokens {
             weights[i] = f32::cast_from(p[row * tokens + key]);
             products[i] = weights[i] * f32::cast_from(dp[row * tokens + key]);
             sum += products[i];
         }
     }
-    let sum = sum_line(sum, &mut shared, shape.planes, shape.line);
+    let sum = sum_line(sum, &mut shared, lines.planes, lines.line);
     #[unroll]
-    for i in 0..shape.each {
-        let key = i * shape.line + UNIT_POS_X as usize;
+    for i in 0..lines.each {
+        let key = place(i, lines.line);
         if there && key < tokens {
             out[row * tokens + key] = products[i] - weights[i] * sum;
         }
@@ -149,30 +161,30 @@ fn rms_norm_rows<F: Float>(
     scales: &mut Tensor<f32>,
     d: usize,
     epsilon: f32,
-    #[comptime] shape: Shape,
+    #[comptime] lines: Lines,
     #[define(F)] _dtype: StorageType,
 ) {
-    let row = CUBE_POS * CUBE_DIM_Y as usize + UNIT_POS_Y as usize;
+    let row = row();
     let there = row < scales.len();
-    let mut shared = SharedMemory::<f32>::new(shape.units);
-    let mut held = Array::<f32>::new(shape.each);
+    let mut shared = SharedMemory::<f32>::new(lines.units);
+    let mut held = Array::<f32>::new(lines.each);
     let mut sum = f32::new(0.0);
     #[unroll]
-    for i in 0..shape.each {
-        let column = i * shape.line + UNIT_POS_X as usize;
+    for i in 0..lines.each {
+        let column = place(i, lines.line);
         if there && column < d {
             held[i] = f32::cast_from(x[row * d + column]);
             sum += held[i] * held[i];
         }
     }
     let scale =
-        f32::new(1.0) / (sum_line(sum, &mut shared, shape.planes, shape.line) / f32::cast_from(d) + epsilon).sqrt();
+        f32::new(1.0) / (sum_line(sum, &mut shared, lines.planes, lines.line) / f32::cast_from(d) + epsilon).sqrt();
     if there && UNIT_POS_X == 0 {
         scales[row] = scale;
     }
     #[unroll]
-    for i in 0..shape.each {
-        let column = i * shape.line + UNIT_POS_X as usize;
+    for i in 0..lines.each {
+        let column = place(i, lines.line);
         if there && column < d {
             out[row * d + column] = F::cast_from(held[i] * scale);
         }
@@ -187,32 +199,32 @@ fn rms_norm_gradient_rows<F: Float>(
     scales: &Tensor<f32>,
     out: &mut Tensor<F>,
     d: usize,
-    #[comptime] shape: Shape,
+    #[comptime] lines: Lines,
     #[define(F)] _dtype: StorageType,
 ) {
-    let row = CUBE_POS * CUBE_DIM_Y as usize + UNIT_POS_Y as usize;
+    let row = row();
     let there = row < scales.len();
-    let mut shared = SharedMemory::<f32>::new(shape.units);
-    let mut gradients = Array::<f32>::new(shape.each);
-    let mut values = Array::<f32>::new(shape.each);
+    let mut shared = SharedMemory::<f32>::new(lines.units);
+    let mut gradients = Array::<f32>::new(lines.each);
+    let mut values = Array::<f32>::new(lines.each);
     let mut sum = f32::new(0.0);
     #[unroll]
-    for i in 0..shape.each {
-        let column = i * shape.line + UNIT_POS_X as usize;
+    for i in 0..lines.each {
+        let column = place(i, lines.line);
         if there && column < d {
             gradients[i] = f32::cast_from(dy[row * d + column]);
             values[i] = f32::cast_from(y[row * d + column]);
             sum += gradients[i] * values[i];
         }
     }
-    let along = sum_line(sum, &mut shared, shape.planes, shape.line) / f32::cast_from(d);
+    let along = sum_line(sum, &mut shared, lines.planes, lines.line) / f32::cast_from(d);
     let mut scale = f32::new(0.0);
     if there {
         scale = scales[row];
     }
     #[unroll]
-    for i in 0..shape.each {
-        let column = i * shape.line + UNIT_POS_X as usize;
+    for i in 0..lines.each {
+        let column = place(i, lines.line);
         if there && column < d {
             out[row * d + column] = F::cast_from((gradients[i] - values[i] * along) * scale);
         }
@@ -221,7 +233,7 @@ fn rms_norm_gradient_rows<F: Float>(
 
 /// How rows are shared out, which each kernel is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Shape {
+struct Lines {
     /// Numbers of a row that a unit has.
     each: usize,
     /// Units of a line.
@@ -236,7 +248,7 @@ struct Shape {
 struct Rows {
     count: CubeCount,
     dim: CubeDim,
-    shape: Shape,
+    lines: Lines,
 }
 
 /// Units of a cube.
@@ -253,13 +265,13 @@ impl Rows {
         let plane = hardware.plane_size_max;
         let planes = features.plane.contains(Plane::Ops) && plane > 0 && hardware.plane_size_min == plane;
         let line = if planes { plane } else { LINE };
-        let lines = (UNITS.min(hardware.max_units_per_cube) / line).max(1);
+        let height = (UNITS.min(hardware.max_units_per_cube) / line).max(1);
         let each = length.div_ceil(line as usize);
-        let dim = CubeDim::new_2d(line, lines);
+        let dim = CubeDim::new_2d(line, height);
         let count = calculate_cube_count_elemwise(client, rows * line as usize, dim);
-        let shape = Shape { each, line: line as usize, units: (line * lines) as usize, planes };
+        let lines = Lines { each, line: line as usize, units: (line * height) as usize, planes };
         let fits = each <= MOST && rows > 0 && rows * length < u32::MAX as usize;
-        fits.then_some(Rows { count, dim, shape })
+        fits.then_some(Rows { count, dim, lines })
     }
 }
 
@@ -306,7 +318,7 @@ where
                 out.clone().into_tensor_arg(),
                 scale as f32,
                 biased,
-                rows.shape,
+                rows.lines,
                 dtype.into(),
             );
         }
@@ -332,7 +344,7 @@ where
                 dp.into_tensor_arg(),
                 out.clone().into_tensor_arg(),
                 tokens,
-                rows.shape,
+                rows.lines,
                 dtype.into(),
             );
         }
@@ -358,7 +370,7 @@ where
                 scales.clone().into_tensor_arg(),
                 d,
                 EPSILON as f32,
-                rows.shape,
+                rows.lines,
                 dtype.into(),
             );
         }
@@ -383,7 +395,7 @@ where
                 scale.into_tensor_arg(),
                 out.clone().into_tensor_arg(),
                 d,
-                rows.shape,
+                rows.lines,
                 dtype.into(),
             );
         }
