@@ -10,7 +10,6 @@ use burn::tensor::ops::FloatTensor;
 use burn_cubecl::ops::numeric::empty_device_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{BoolElement, CubeBackend, CubeRuntime, FloatElement, IntElement};
-use cubecl::client::ComputeClient;
 use cubecl::ir::features::Plane;
 use cubecl::prelude::*;
 use cubecl::{calculate_cube_count_elemwise, cube};
@@ -27,6 +26,21 @@ fn row() -> usize {
 #[cube]
 fn place(i: usize, #[comptime] line: usize) -> usize {
     i * line + UNIT_POS_X as usize
+}
+
+/// Where this row of a tensor starts that has the shape of another, or one number for all of a dimension and a stride of zero there.
+/// Rows are not always next to each other: some devices end each at a multiple of so many bytes.
+#[cube]
+fn start<F: CubePrimitive, O: CubePrimitive>(x: &Tensor<F>, shape: &Tensor<O>, #[comptime] rank: usize) -> usize {
+    let mut rest = row();
+    let mut start = 0;
+    #[unroll]
+    for i in 0..rank - 1 {
+        let dim = comptime!(rank - 2 - i);
+        start += rest % shape.shape(dim) * x.stride(dim);
+        rest /= shape.shape(dim);
+    }
+    start
 }
 
 /// The sum of what the units of a line have, for all of them. Every unit of the cube has to come here.
@@ -74,14 +88,12 @@ fn attend_rows<F: Float>(
     #[comptime] lines: Lines,
     #[define(F)] _dtype: StorageType,
 ) {
-    let row = row();
-    let there = row < out.shape(0) * out.shape(1) * out.shape(2);
+    let there = row() < out.shape(0) * out.shape(1) * out.shape(2);
     let mut shared = SharedMemory::<f32>::new(lines.units);
     let tokens = out.shape(3);
-    let query = row % out.shape(2);
-    let head = row / out.shape(2) % out.shape(1);
-    let position = row / out.shape(2) / out.shape(1);
-    let start = position * scores.stride(0) + head * scores.stride(1) + query * scores.stride(2);
+    let of_scores = start::<F, F>(scores, out, 4usize);
+    let of_bias = start::<F, F>(bias, out, 4usize);
+    let of_out = start::<F, F>(out, out, 4usize);
     let mut held = Array::<f32>::new(lines.each);
     let mut most = f32::new(-3.0e38);
     #[unroll]
@@ -89,10 +101,9 @@ fn attend_rows<F: Float>(
         let key = place(i, lines.line);
         held[i] = f32::new(-3.0e38);
         if there && key < tokens {
-            let mut score = f32::cast_from(scores[start + key * scores.stride(3)]) * factor;
+            let mut score = f32::cast_from(scores[of_scores + key * scores.stride(3)]) * factor;
             if biased {
-                let start = position * bias.stride(0) + head * bias.stride(1) + query * bias.stride(2);
-                score += f32::cast_from(bias[start + key * bias.stride(3)]);
+                score += f32::cast_from(bias[of_bias + key * bias.stride(3)]);
             }
             held[i] = score;
             most = max(most, score);
@@ -113,23 +124,25 @@ fn attend_rows<F: Float>(
     for i in 0..lines.each {
         let key = place(i, lines.line);
         if there && key < tokens {
-            out[row * tokens + key] = F::cast_from(held[i] / sum);
+            out[of_out + key * out.stride(3)] = F::cast_from(held[i] / sum);
         }
     }
 }
 
-/// `p ∘ (dp − Σ p ∘ dp)` over the last dimension of contiguous tensors, in single precision.
+/// `p ∘ (dp − Σ p ∘ dp)` over the last of four dimensions, in single precision.
 #[cube(launch_unchecked)]
 fn attend_gradient_rows<F: Float>(
     p: &Tensor<F>,
     dp: &Tensor<F>,
     out: &mut Tensor<f32>,
-    tokens: usize,
     #[comptime] lines: Lines,
     #[define(F)] _dtype: StorageType,
 ) {
-    let row = row();
-    let there = row < out.len() / tokens;
+    let there = row() < out.shape(0) * out.shape(1) * out.shape(2);
+    let tokens = out.shape(3);
+    let of_p = start::<F, f32>(p, out, 4usize);
+    let of_dp = start::<F, f32>(dp, out, 4usize);
+    let of_out = start::<f32, f32>(out, out, 4usize);
     let mut shared = SharedMemory::<f32>::new(lines.units);
     let mut weights = Array::<f32>::new(lines.each);
     let mut products = Array::<f32>::new(lines.each);
@@ -138,8 +151,8 @@ fn attend_gradient_rows<F: Float>(
     for i in 0..lines.each {
         let key = place(i, lines.line);
         if there && key < tokens {
-            weights[i] = f32::cast_from(p[row * tokens + key]);
-            products[i] = weights[i] * f32::cast_from(dp[row * tokens + key]);
+            weights[i] = f32::cast_from(p[of_p + key * p.stride(3)]);
+            products[i] = weights[i] * f32::cast_from(dp[of_dp + key * dp.stride(3)]);
             sum += products[i];
         }
     }
@@ -148,24 +161,25 @@ fn attend_gradient_rows<F: Float>(
     for i in 0..lines.each {
         let key = place(i, lines.line);
         if there && key < tokens {
-            out[row * tokens + key] = products[i] - weights[i] * sum;
+            out[of_out + key * out.stride(3)] = products[i] - weights[i] * sum;
         }
     }
 }
 
-/// `x / √(mean(x²) + ε)` over contiguous rows of `d`, and what each was multiplied by.
+/// `x / √(mean(x²) + ε)` over rows of `d`, and what each was multiplied by.
 #[cube(launch_unchecked)]
 fn rms_norm_rows<F: Float>(
     x: &Tensor<F>,
     out: &mut Tensor<F>,
     scales: &mut Tensor<f32>,
-    d: usize,
     epsilon: f32,
     #[comptime] lines: Lines,
     #[define(F)] _dtype: StorageType,
 ) {
-    let row = row();
-    let there = row < scales.len();
+    let there = row() < out.shape(0);
+    let d = out.shape(1);
+    let of_x = start::<F, F>(x, out, 2usize);
+    let of_out = start::<F, F>(out, out, 2usize);
     let mut shared = SharedMemory::<f32>::new(lines.units);
     let mut held = Array::<f32>::new(lines.each);
     let mut sum = f32::new(0.0);
@@ -173,37 +187,39 @@ fn rms_norm_rows<F: Float>(
     for i in 0..lines.each {
         let column = place(i, lines.line);
         if there && column < d {
-            held[i] = f32::cast_from(x[row * d + column]);
+            held[i] = f32::cast_from(x[of_x + column * x.stride(1)]);
             sum += held[i] * held[i];
         }
     }
     let scale =
         f32::new(1.0) / (sum_line(sum, &mut shared, lines.planes, lines.line) / f32::cast_from(d) + epsilon).sqrt();
     if there && UNIT_POS_X == 0 {
-        scales[row] = scale;
+        scales[row() * scales.stride(0)] = scale;
     }
     #[unroll]
     for i in 0..lines.each {
         let column = place(i, lines.line);
         if there && column < d {
-            out[row * d + column] = F::cast_from(held[i] * scale);
+            out[of_out + column * out.stride(1)] = F::cast_from(held[i] * scale);
         }
     }
 }
 
-/// `(dy − y · mean(dy ∘ y)) × scale` over contiguous rows of `d`.
+/// `(dy − y · mean(dy ∘ y)) × scale` over rows of `d`.
 #[cube(launch_unchecked)]
 fn rms_norm_gradient_rows<F: Float>(
     dy: &Tensor<F>,
     y: &Tensor<F>,
     scales: &Tensor<f32>,
     out: &mut Tensor<F>,
-    d: usize,
     #[comptime] lines: Lines,
     #[define(F)] _dtype: StorageType,
 ) {
-    let row = row();
-    let there = row < scales.len();
+    let there = row() < out.shape(0);
+    let d = out.shape(1);
+    let of_dy = start::<F, F>(dy, out, 2usize);
+    let of_y = start::<F, F>(y, out, 2usize);
+    let of_out = start::<F, F>(out, out, 2usize);
     let mut shared = SharedMemory::<f32>::new(lines.units);
     let mut gradients = Array::<f32>::new(lines.each);
     let mut values = Array::<f32>::new(lines.each);
@@ -212,21 +228,21 @@ fn rms_norm_gradient_rows<F: Float>(
     for i in 0..lines.each {
         let column = place(i, lines.line);
         if there && column < d {
-            gradients[i] = f32::cast_from(dy[row * d + column]);
-            values[i] = f32::cast_from(y[row * d + column]);
+            gradients[i] = f32::cast_from(dy[of_dy + column * dy.stride(1)]);
+            values[i] = f32::cast_from(y[of_y + column * y.stride(1)]);
             sum += gradients[i] * values[i];
         }
     }
     let along = sum_line(sum, &mut shared, lines.planes, lines.line) / f32::cast_from(d);
     let mut scale = f32::new(0.0);
     if there {
-        scale = scales[row];
+        scale = scales[row() * scales.stride(0)];
     }
     #[unroll]
     for i in 0..lines.each {
         let column = place(i, lines.line);
         if there && column < d {
-            out[row * d + column] = F::cast_from((gradients[i] - values[i] * along) * scale);
+            out[of_out + column * out.stride(1)] = F::cast_from((gradients[i] - values[i] * along) * scale);
         }
     }
 }
@@ -259,8 +275,13 @@ const LINE: u32 = 32;
 const MOST: usize = 64;
 
 impl Rows {
-    /// `None` where the rows are too long to be kept in registers, or too many.
-    fn of<R: CubeRuntime>(client: &ComputeClient<R>, rows: usize, length: usize) -> Option<Rows> {
+    /// For the rows of some tensors that have the shape of the first, or can be spread to it. `None` where these are too long to be kept
+    /// in registers, or a tensor too large for the kernels' 32 bits, or the numbers of one are of another kind.
+    fn of<R: CubeRuntime>(tensors: &[&CubeTensor<R>]) -> Option<Rows> {
+        let first = tensors.first()?;
+        let (client, shape) = (&first.client, first.meta.shape());
+        let length = shape[shape.rank() - 1];
+        let rows = shape.num_elements().checked_div(length)?;
         let (hardware, features) = (&client.properties().hardware, &client.properties().features);
         let plane = hardware.plane_size_max;
         let planes = features.plane.contains(Plane::Ops) && plane > 0 && hardware.plane_size_min == plane;
@@ -270,9 +291,18 @@ impl Rows {
         let dim = CubeDim::new_2d(line, height);
         let count = calculate_cube_count_elemwise(client, rows * line as usize, dim);
         let lines = Lines { each, line: line as usize, units: (line * height) as usize, planes };
-        let fits = each <= MOST && rows > 0 && rows * length < u32::MAX as usize;
+        // A row of what is written may end at the next power of two.
+        let small = rows.saturating_mul(length.next_power_of_two().max(8)) < u32::MAX as usize
+            && tensors.iter().all(|x| furthest(x) < u32::MAX as usize);
+        let fits = each <= MOST && rows > 0 && small && tensors.iter().all(|x| x.dtype == first.dtype);
         fits.then_some(Rows { count, dim, lines })
     }
+}
+
+/// The place of the last number of a tensor in its memory.
+fn furthest<R: CubeRuntime>(x: &CubeTensor<R>) -> usize {
+    let (shape, strides) = (x.meta.shape(), x.meta.strides());
+    (0..x.meta.num_dims()).map(|dim| shape[dim].saturating_sub(1).saturating_mul(strides[dim])).sum()
 }
 
 /// A new tensor beside another, of the same shape.
@@ -299,9 +329,8 @@ where
     Self: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
     fn attend(scores: FloatTensor<Self>, bias: Option<FloatTensor<Self>>, scale: f64) -> FloatTensor<Self> {
-        let shape = scores.meta.shape();
-        let rows = Rows::of(&scores.client, shape[0] * shape[1] * shape[2], shape[3]);
-        let Some(rows) = rows.filter(|_| bias.as_ref().is_none_or(|b| b.dtype == scores.dtype)) else {
+        let tensors = [Some(&scores), bias.as_ref()].into_iter().flatten().collect::<Vec<_>>();
+        let Some(rows) = Rows::of(&tensors) else {
             return into(weighed::<Self>(from(scores), bias.map(from), scale));
         };
         let (out, client, dtype) = (like(&scores, scores.dtype), scores.client.clone(), scores.dtype);
@@ -326,11 +355,7 @@ where
     }
 
     fn attend_gradient(p: FloatTensor<Self>, dp: FloatTensor<Self>) -> FloatTensor<Self> {
-        let shape = p.meta.shape();
-        let tokens = shape[3];
-        let rows = Rows::of(&p.client, shape[0] * shape[1] * shape[2], tokens);
-        let even = p.dtype == dp.dtype && p.is_contiguous() && dp.is_contiguous();
-        let Some(rows) = rows.filter(|_| even) else {
+        let Some(rows) = Rows::of(&[&p, &dp]) else {
             return into(weighed_gradient::<Self>(from(p), from(dp)));
         };
         let (out, client, dtype) = (like(&p, DType::F32), p.client.clone(), p.dtype);
@@ -343,7 +368,6 @@ where
                 p.into_tensor_arg(),
                 dp.into_tensor_arg(),
                 out.clone().into_tensor_arg(),
-                tokens,
                 rows.lines,
                 dtype.into(),
             );
@@ -352,13 +376,12 @@ where
     }
 
     fn rms_norm_scaled(x: FloatTensor<Self>) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let [n, d] = [0, 1].map(|dim| x.meta.shape()[dim]);
-        let Some(rows) = Rows::of(&x.client, n, d).filter(|_| x.is_contiguous()) else {
+        let Some(rows) = Rows::of(&[&x]) else {
             let (y, scale) = rms_norm_parts::<Self>(from(x));
             return (into(y), into(scale));
         };
         let (out, client, dtype) = (like(&x, x.dtype), x.client.clone(), x.dtype);
-        let scales = empty_device_dtype(client.clone(), x.device.clone(), [n, 1].into(), DType::F32);
+        let scales = empty_device_dtype(client.clone(), x.device.clone(), [x.meta.shape()[0], 1].into(), DType::F32);
         // SAFETY: as above.
         unsafe {
             rms_norm_rows::launch_unchecked(
@@ -368,7 +391,6 @@ where
                 x.into_tensor_arg(),
                 out.clone().into_tensor_arg(),
                 scales.clone().into_tensor_arg(),
-                d,
                 EPSILON as f32,
                 rows.lines,
                 dtype.into(),
@@ -378,9 +400,7 @@ where
     }
 
     fn rms_norm_gradient(dy: FloatTensor<Self>, y: FloatTensor<Self>, scale: FloatTensor<Self>) -> FloatTensor<Self> {
-        let [n, d] = [0, 1].map(|dim| y.meta.shape()[dim]);
-        let even = dy.dtype == y.dtype && dy.is_contiguous() && y.is_contiguous() && scale.is_contiguous();
-        let Some(rows) = Rows::of(&y.client, n, d).filter(|_| even) else {
+        let Some(rows) = Rows::of(&[&dy, &y]) else {
             return into(rms_norm_parts_gradient::<Self>(from(dy), from(y), from(scale)));
         };
         let (out, client, dtype) = (like(&dy, dy.dtype), dy.client.clone(), dy.dtype);
@@ -394,7 +414,6 @@ where
                 y.into_tensor_arg(),
                 scale.into_tensor_arg(),
                 out.clone().into_tensor_arg(),
-                d,
                 rows.lines,
                 dtype.into(),
             );
