@@ -1,5 +1,10 @@
 //! The backends that networks run on, chosen by name at the edge.
 
+#[cfg(feature = "cuda")]
+mod cuda;
+#[cfg(feature = "wgpu")]
+mod wgpu;
+
 use std::str::FromStr;
 
 use thiserror::Error;
@@ -35,6 +40,19 @@ pub enum BackendError {
         /// What is not there.
         missing: &'static str,
     },
+    /// This machine has fewer devices.
+    #[error("backend {name}: device {device}: this machine has {count}, numbered from 0", name = .backend.name())]
+    NoDevice {
+        /// The backend.
+        backend: BackendName,
+        /// The device's number.
+        device: usize,
+        /// Devices that are there.
+        count: usize,
+    },
+    /// A device was given two parts of the work.
+    #[error("device {0}: named twice; name each once")]
+    Twice(usize),
 }
 
 impl BackendName {
@@ -65,23 +83,36 @@ impl BackendName {
         matches!(self, BackendName::Cuda | BackendName::Wgpu)
     }
 
-    /// Says what is missing for it here, if anything is: Burn's own start panics without it.
+    /// Says what is missing for it here, if anything is: Burn's own start panics without it. On a GPU also with those of its devices;
+    /// the CPU is one device.
     ///
     /// # Errors
-    /// When this program was built without it, or a driver, a device or a compiler of kernels is not on this machine.
-    pub fn check(self) -> Result<(), BackendError> {
+    /// When this program was built without it, or a driver, a device, a library or a compiler of kernels is not on this machine.
+    pub fn check(self, devices: &[usize]) -> Result<(), BackendError> {
         if !self.is_built() {
             return Err(BackendError::NotBuilt(self));
         }
-        #[cfg(feature = "cuda")]
-        if self == BackendName::Cuda {
-            return cuda::check().map_err(|missing| BackendError::Missing { backend: self, missing });
-        }
-        #[cfg(feature = "wgpu")]
-        if self == BackendName::Wgpu {
-            return wgpu::check().map_err(|missing| BackendError::Missing { backend: self, missing });
+        let count = self.devices(devices).map_err(|missing| BackendError::Missing { backend: self, missing })?;
+        for (i, &device) in devices.iter().enumerate() {
+            if device >= count {
+                return Err(BackendError::NoDevice { backend: self, device, count });
+            }
+            if devices[..i].contains(&device) {
+                return Err(BackendError::Twice(device));
+            }
         }
         Ok(())
+    }
+
+    /// How many devices there are, or what is missing for the use of these.
+    fn devices(self, _asked: &[usize]) -> Result<usize, &'static str> {
+        match self {
+            #[cfg(feature = "cuda")]
+            BackendName::Cuda => cuda::devices(_asked.len() > 1),
+            #[cfg(feature = "wgpu")]
+            BackendName::Wgpu => wgpu::devices(_asked),
+            _ => Ok(1),
+        }
     }
 }
 
@@ -93,48 +124,6 @@ impl FromStr for BackendName {
             .into_iter()
             .find(|backend| backend.name().eq_ignore_ascii_case(text))
             .ok_or_else(|| BackendError::Unknown(text.to_owned()))
-    }
-}
-
-#[cfg(feature = "cuda")]
-mod cuda {
-    pub(super) fn check() -> Result<(), &'static str> {
-        if !loads(&["libcuda.so.1", "libcuda.so", "nvcuda.dll"]) {
-            return Err("no NVIDIA driver (libcuda.so) on this machine; use flex");
-        }
-        if !loads(&["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "nvrtc.dll"]) {
-            return Err("no CUDA run-time compiler (libnvrtc.so) on this machine; install it (package cuda-nvrtc, or \
-                        `pip install nvidia-cuda-nvrtc-cu12`) and put its folder into LD_LIBRARY_PATH");
-        }
-        Ok(())
-    }
-
-    /// Whether one of these libraries can be loaded.
-    fn loads(names: &[&str]) -> bool {
-        // SAFETY: loading runs the initialisers of NVIDIA's own libraries, which Burn is about to run anyway.
-        names.iter().any(|name| unsafe { libloading::Library::new(name) }.is_ok())
-    }
-}
-
-#[cfg(feature = "wgpu")]
-mod wgpu {
-    use std::pin::pin;
-    use std::task::{Context, Poll, Waker};
-
-    use ::wgpu::{Backends, Instance, InstanceDescriptor};
-
-    pub(super) fn check() -> Result<(), &'static str> {
-        // What Burn looks for: Metal on a Mac, Vulkan elsewhere.
-        let backends = if cfg!(target_os = "macos") { Backends::METAL } else { Backends::VULKAN };
-        let instance =
-            Instance::new(InstanceDescriptor { backends, ..InstanceDescriptor::new_without_display_handle() });
-        // Ready at once anywhere but in a browser.
-        let adapters = pin!(instance.enumerate_adapters(backends)).poll(&mut Context::from_waker(Waker::noop()));
-        match adapters {
-            Poll::Ready(adapters) if !adapters.is_empty() => Ok(()),
-            _ if cfg!(target_os = "macos") => Err("no Metal device on this machine; use flex"),
-            _ => Err("no Vulkan driver with a device on this machine; use flex"),
-        }
     }
 }
 
@@ -153,10 +142,13 @@ mod tests {
 
     #[test]
     fn the_cpu_is_always_there_and_what_was_not_built_says_so() {
-        assert_eq!(BackendName::Flex.check(), Ok(()));
-        assert_eq!(BackendName::Ndarray.check(), Ok(()));
+        assert_eq!(BackendName::Flex.check(&[0]), Ok(()));
+        assert_eq!(BackendName::Ndarray.check(&[0]), Ok(()));
+        let error = BackendName::Flex.check(&[0, 1]).expect_err("one CPU").to_string();
+        assert_eq!(error, "backend flex: device 1: this machine has 1, numbered from 0");
+        assert_eq!(BackendName::Flex.check(&[0, 0]), Err(BackendError::Twice(0)));
         for backend in BackendName::ALL.into_iter().filter(|b| !b.is_built()) {
-            let error = backend.check().expect_err("not built").to_string();
+            let error = backend.check(&[0]).expect_err("not built").to_string();
             assert!(error.contains(&format!("build with `--features {}`", backend.name())), "{error}");
         }
     }

@@ -91,7 +91,7 @@ impl Train {
             recipe.training.precision = precision;
         }
         recipe.check()?;
-        args.backend.check()?;
+        args.backend.check(&args.devices)?;
         let usual = Split::usual(args.backend, recipe.training.batch, args.devices.len());
         let split = Split {
             workers: args.workers.unwrap_or(usual.workers).max(1),

@@ -106,7 +106,7 @@ fn fail(path: &Path) -> impl Fn(std::io::Error) -> Anyhow + '_ {
 
 impl Zoo {
     pub(super) fn run(self) -> Result<(), Anyhow> {
-        self.backend.check()?;
+        self.backend.check(&[0])?;
         let interrupted = on_interrupt()?;
         fs::create_dir_all(&self.out).map_err(fail(&self.out))?;
         let recipes = self.recipes()?;
