@@ -17,6 +17,9 @@ use crate::network::{Config, Kernels, Moves, Network, WeightsError, load};
 const PIECE: Duration = Duration::from_millis(6);
 /// Positions in a piece at most: more at once is no faster on a CPU.
 const MOST: usize = 16;
+/// Positions in a piece at most on a GPU: a search has no more to ask at once without going astray.
+#[cfg(feature = "gpu")]
+const MOST_ON_GPU: usize = 64;
 
 /// A network with the device that it lives on.
 pub struct NetworkEvaluator<B: Kernels> {
@@ -26,6 +29,21 @@ pub struct NetworkEvaluator<B: Kernels> {
     pool: Option<ThreadPool>,
     /// Nanoseconds that a position took last time.
     pace: AtomicU64,
+    /// Positions in a piece at most.
+    most: usize,
+    /// Positions that take hardly longer than one.
+    batch: usize,
+}
+
+/// The most positions, up to `most`, that take hardly longer than one, doubled as long as that is so.
+#[cfg(any(feature = "gpu", test))]
+fn free(most: usize, mut time: impl FnMut(usize) -> Duration) -> usize {
+    let enough = time(1) * 3 / 2;
+    let mut batch = 1;
+    while 2 * batch <= most && time(2 * batch) <= enough {
+        batch *= 2;
+    }
+    batch
 }
 
 impl<B: Kernels> NetworkEvaluator<B> {
@@ -36,7 +54,32 @@ impl<B: Kernels> NetworkEvaluator<B> {
     pub fn new(weights: &[u8], device: B::Device, threads: usize) -> Result<Self, WeightsError> {
         let network = load(weights, &device)?;
         let pool = (threads > 1).then(|| ThreadPoolBuilder::new().num_threads(threads).build().ok()).flatten();
-        Ok(NetworkEvaluator { network, device, pool, pace: AtomicU64::new(0) })
+        Ok(NetworkEvaluator { network, device, pool, pace: AtomicU64::new(0), most: MOST, batch: 1 })
+    }
+
+    /// Has the kernels of a search compiled, which on a GPU takes longer than a move may, and measures how many positions it is best
+    /// asked about at once.
+    #[cfg(feature = "gpu")]
+    fn on_gpu(mut self) -> Self {
+        let (game, conditions) = (Game::default(), Conditions::default());
+        let query = Query { game: &game, conditions: &conditions };
+        self.batch = free(MOST_ON_GPU, |size| {
+            let batch = vec![query; size];
+            self.forward(&batch);
+            let times = [(); 5].map(|()| {
+                let start = Instant::now();
+                self.forward(&batch);
+                start.elapsed()
+            });
+            times.into_iter().min().unwrap_or_default()
+        });
+        self.most = self.batch.max(MOST);
+        // Each size may have kernels of its own.
+        for size in 1..=self.most {
+            self.forward(&vec![query; size]);
+        }
+        self.move_time(&game, &conditions);
+        self
     }
 
     /// What the network is made of.
@@ -80,7 +123,7 @@ impl<B: Kernels> NetworkEvaluator<B> {
             let rest = &batch[out.len()..];
             let size = match self.pace.load(Ordering::Relaxed) {
                 0 => 1,
-                pace => (PIECE.as_nanos() as u64 / pace).clamp(1, MOST as u64) as usize,
+                pace => (PIECE.as_nanos() as u64 / pace).clamp(1, self.most as u64) as usize,
             };
             let piece = &rest[..size.min(rest.len())];
             let start = Instant::now();
@@ -106,6 +149,10 @@ impl<B: Kernels> Evaluator for NetworkEvaluator<B> {
     /// A CPU gains little from more than one position at once, so threads that ask for themselves keep it busy.
     fn threads(&self) -> usize {
         self.pool.as_ref().map_or(1, ThreadPool::current_num_threads)
+    }
+
+    fn batch(&self) -> usize {
+        self.batch
     }
 
     fn evaluate(&self, batch: &[Query], stop: &Stop) -> Result<Vec<Evaluation>, Stopped> {
@@ -140,17 +187,41 @@ pub enum OpenError {
 /// # Errors
 /// As [`BackendName::check`] and [`load`].
 pub fn open(weights: &[u8], backend: BackendName, threads: usize) -> Result<Box<dyn Evaluator>, OpenError> {
-    backend.check()?;
+    backend.check(&[0])?;
     Ok(match backend {
         BackendName::Flex => Box::new(NetworkEvaluator::<burn_flex::Flex>::new(weights, Default::default(), threads)?),
         BackendName::Ndarray => {
             Box::new(NetworkEvaluator::<burn_ndarray::NdArray<f32>>::new(weights, Default::default(), threads)?)
         }
         #[cfg(feature = "cuda")]
-        BackendName::Cuda => Box::new(NetworkEvaluator::<burn::backend::Cuda>::new(weights, Default::default(), 1)?),
+        BackendName::Cuda => {
+            Box::new(NetworkEvaluator::<burn::backend::Cuda>::new(weights, Default::default(), 1)?.on_gpu())
+        }
         #[cfg(feature = "wgpu")]
-        BackendName::Wgpu => Box::new(NetworkEvaluator::<burn::backend::Wgpu>::new(weights, Default::default(), 1)?),
+        BackendName::Wgpu => {
+            Box::new(NetworkEvaluator::<burn::backend::Wgpu>::new(weights, Default::default(), 1)?.on_gpu())
+        }
         #[cfg(not(all(feature = "cuda", feature = "wgpu")))]
         other => return Err(BackendError::NotBuilt(other).into()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_as_large_as_costs_hardly_more_than_one() {
+        let measured = |times: [u64; 5]| {
+            let mut asked = Vec::new();
+            let batch = free(16, |size| {
+                asked.push(size);
+                Duration::from_millis(times[size.ilog2() as usize])
+            });
+            (batch, asked)
+        };
+        assert_eq!(measured([10, 20, 40, 80, 160]), (1, vec![1, 2]));
+        assert_eq!(measured([10, 11, 12, 15, 22]), (8, vec![1, 2, 4, 8, 16]));
+        assert_eq!(measured([10; 5]), (16, vec![1, 2, 4, 8, 16]));
+    }
 }
