@@ -1,0 +1,43 @@
+#!/bin/sh
+# Tests the build for NVIDIA's GPUs on a machine without one (Linux, x86-64). What Burn writes in CUDA C++ is compiled for the CPU, with
+# stand-ins for threads, warps and tensor cores, and has to compute what the CPU's own backend does:
+#
+#     trainer/tests/cuda/run.sh                  # tests/gpu.rs, all of it; any further arguments are for cargo
+#
+# Or any program, with the real compiler of kernels, which shows that its kernels compile for a GPU of DEVICE_VERSION (90: an H200), and
+# how many it starts; they are not run, and what it computes means nothing:
+#
+#     DEVICE_VERSION=90 trainer/tests/cuda/run.sh --only-compile glance-trainer train --backend cuda …
+#
+# Needs a C and a C++ compiler, and CUDA's headers and libnvrtc in CUDA_PATH; without that, they are installed with pip under target/.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../../.." && pwd)
+made=${CARGO_TARGET_DIR:-$root/target}/cuda-stand-in
+mkdir -p "$made/real" "$made/cpu" "$made/kernels"
+
+if [ -z "${CUDA_PATH:-}" ]; then
+    if [ ! -d "$made/pip" ]; then
+        PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --disable-pip-version-check --target "$made/pip.new" \
+            'nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*' \
+            'nvidia-cuda-cccl==13.0.*' 'nvidia-cuda-crt==13.0.*'
+        mv "$made/pip.new" "$made/pip"
+    fi
+    CUDA_PATH=$made/pip/nvidia/cu13
+fi
+export CUDA_PATH
+
+cc -O1 -Wall -shared -fPIC -o "$made/real/libcuda.so.1" "$here/driver.c" -ldl
+ln -sf libcuda.so.1 "$made/real/libcuda.so"
+cp -P "$made/real/libcuda.so" "$made/real/libcuda.so.1" "$made/cpu/"
+cc -O1 -Wall -shared -fPIC -o "$made/cpu/libnvrtc.so" "$here/compiler.c"
+
+if [ "${1:-}" = --only-compile ]; then
+    shift
+    LD_LIBRARY_PATH=$made/real:$CUDA_PATH/lib:${LD_LIBRARY_PATH:-} exec "$@"
+fi
+export STAND_IN_CACHE="$made/kernels" STAND_IN_COMPILE="$here/compile.sh"
+# Above 80 Burn uses copies that have no stand-in.
+export DEVICE_VERSION=80
+LD_LIBRARY_PATH=$made/cpu:${LD_LIBRARY_PATH:-} exec cargo test --manifest-path "$root/Cargo.toml" -p glance-trainer --features cuda \
+    --test gpu "$@" -- --test-threads 1
