@@ -21,6 +21,8 @@ use glance_trainer::train::machines::Share;
 use glance_trainer::train::recipe::{Compute, Recipe};
 use glance_trainer::train::step::{Means, Read, Split, Work, gradients};
 
+/// The gradients of a network, a list for each of its parameters.
+type Lists = [Vec<f32>];
 type Cpu = burn_flex::Flex;
 #[cfg(feature = "cuda")]
 type Gpu = burn::backend::Cuda;
@@ -152,45 +154,43 @@ where
     (loss.read(1.0), lists(&network, &grads))
 }
 
-#[test]
-fn every_system_learns_the_same_everywhere() {
+/// Has every tiny system learn on the GPU in one precision and on the CPU in single precision. The losses have to be near, and the
+/// gradients as the check wants them: it is given the system's name, the GPU's and the CPU's.
+fn learn_everywhere(precision: Compute, near: f64, check: fn(&str, &Lists, &Lists)) {
     let samples = &samples()[..8];
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("systems/tiny");
     for (name, recipe) in recipes(&folder) {
         let weights = save(&seeded::<Cpu>(&recipe.network, 1), Precision::Full).expect("saved");
-        let (loss, gpu) = learn::<Autodiff<Gpu>>(&weights, &recipe, samples, Compute::F32);
+        let (loss, gpu) = learn::<Autodiff<Gpu>>(&weights, &recipe, samples, precision);
         let (right, cpu) = learn::<Autodiff<Cpu>>(&weights, &recipe, samples, Compute::F32);
         for (a, b) in [(loss.policy, right.policy), (loss.value, right.value)] {
-            assert!((a - b).abs() < ROUNDING * 1e-4 * (1.0 + b.abs()), "{name}: {loss:?} instead of {right:?}");
+            assert!((a - b).abs() < near * (1.0 + b.abs()), "{name}: {loss:?} instead of {right:?}");
         }
-        assert_eq!(gpu.len(), cpu.len(), "{name}");
-        let longest = cpu.iter().flatten().fold(0.0f32, |most, x| most.max(x.abs()));
-        for (i, (a, b)) in gpu.iter().zip(&cpu).enumerate() {
-            let off = a.iter().zip(b).fold(0.0f32, |most, (a, b)| most.max((a - b).abs()));
-            assert!(
-                a.len() == b.len() && off < ROUNDING as f32 * 1e-3 * longest,
-                "{name}: parameter {i} is {off} off of {longest}"
-            );
-        }
+        let lengths = |lists: &Lists| lists.iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(lengths(&gpu), lengths(&cpu), "{name}");
+        check(&name, &gpu, &cpu);
     }
+}
+
+#[test]
+fn every_system_learns_the_same_everywhere() {
+    learn_everywhere(Compute::F32, ROUNDING * 1e-4, |name, gpu, cpu| {
+        let longest = cpu.iter().flatten().fold(0.0f32, |most, x| most.max(x.abs()));
+        for (i, (a, b)) in gpu.iter().zip(cpu).enumerate() {
+            let off = a.iter().zip(b).fold(0.0f32, |most, (a, b)| most.max((a - b).abs()));
+            assert!(off < ROUNDING as f32 * 1e-3 * longest, "{name}: parameter {i} is {off} off of {longest}");
+        }
+    });
 }
 
 #[cfg(feature = "cuda")]
 #[test]
 fn every_system_learns_much_the_same_in_half_precision() {
-    let samples = &samples()[..8];
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("systems/tiny");
-    for (name, recipe) in recipes(&folder) {
-        let weights = save(&seeded::<Cpu>(&recipe.network, 1), Precision::Full).expect("saved");
-        let (loss, gpu) = learn::<Autodiff<Gpu>>(&weights, &recipe, samples, Compute::Bf16);
-        let (right, cpu) = learn::<Autodiff<Cpu>>(&weights, &recipe, samples, Compute::F32);
-        for (a, b) in [(loss.policy, right.policy), (loss.value, right.value)] {
-            assert!((a - b).abs() < 0.02 * (1.0 + b.abs()), "{name}: {loss:?} instead of {right:?}");
-        }
-        // The direction of the whole gradient: single numbers of it are off by more.
+    // The direction of the whole gradient: single numbers of it are off by more.
+    learn_everywhere(Compute::Bf16, 0.02, |name, gpu, cpu| {
         let all = || gpu.iter().flatten().zip(cpu.iter().flatten());
         let product = |f: fn((&f32, &f32)) -> f32| all().map(|pair| f64::from(f(pair))).sum::<f64>();
         let along = product(|(a, b)| a * b) / (product(|(a, _)| a * a) * product(|(_, b)| b * b)).sqrt();
         assert!(along > 0.98, "{name}: the gradients are {along} alike");
-    }
+    });
 }

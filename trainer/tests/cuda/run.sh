@@ -27,10 +27,16 @@ if [ -z "${CUDA_PATH:-}" ]; then
 fi
 export CUDA_PATH
 
-cc -O1 -Wall -shared -fPIC -o "$made/real/libcuda.so.1" "$here/driver.c" -ldl
-ln -sf libcuda.so.1 "$made/real/libcuda.so"
-cp -P "$made/real/libcuda.so" "$made/real/libcuda.so.1" "$made/cpu/"
-cc -O1 -Wall -shared -fPIC -o "$made/cpu/libnvrtc.so" "$here/compiler.c"
+# Put in place as a whole: another run may be using the one of before.
+make_library() {
+    cc -O1 -Wall -shared -fPIC -o "$2.new" "$here/$1" -ldl
+    mv "$2.new" "$2"
+}
+for kind in real cpu; do
+    make_library driver.c "$made/$kind/libcuda.so.1"
+    ln -sf libcuda.so.1 "$made/$kind/libcuda.so"
+done
+make_library compiler.c "$made/cpu/libnvrtc.so"
 
 if [ "${1:-}" = --only-compile ]; then
     shift
