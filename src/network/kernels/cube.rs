@@ -77,6 +77,36 @@ fn max_line(value: f32, shared: &mut SharedMemory<f32>, #[comptime] planes: bool
     most
 }
 
+/// Reads this unit's numbers of a row of each of two tensors, and gives the sum of the whole rows' products. Every unit of the cube has
+/// to come here.
+#[cube]
+fn dot_rows<F: Float, O: CubePrimitive>(
+    a: &Tensor<F>,
+    b: &Tensor<F>,
+    shape: &Tensor<O>,
+    there: bool,
+    of_a: &mut Array<f32>,
+    of_b: &mut Array<f32>,
+    #[comptime] rank: usize,
+    #[comptime] lines: Lines,
+) -> f32 {
+    let last = comptime!(rank - 1);
+    let start_a = start::<F, O>(a, shape, rank);
+    let start_b = start::<F, O>(b, shape, rank);
+    let mut shared = SharedMemory::<f32>::new(lines.units);
+    let mut sum = f32::new(0.0);
+    #[unroll]
+    for i in 0..lines.each {
+        let at = place(i, lines.line);
+        if there && at < shape.shape(last) {
+            of_a[i] = f32::cast_from(a[start_a + at * a.stride(last)]);
+            of_b[i] = f32::cast_from(b[start_b + at * b.stride(last)]);
+            sum += of_a[i] * of_b[i];
+        }
+    }
+    sum_line(sum, &mut shared, lines.planes, lines.line)
+}
+
 /// `softmax(scores × factor + bias)` over the last of four dimensions. Strides of the bias are zero where it is the same for all.
 #[cube(launch_unchecked)]
 fn attend_rows<F: Float>(
@@ -140,28 +170,15 @@ fn attend_gradient_rows<F: Float>(
 ) {
     let there = row() < out.shape(0) * out.shape(1) * out.shape(2);
     let tokens = out.shape(3);
-    let of_p = start::<F, f32>(p, out, 4usize);
-    let of_dp = start::<F, f32>(dp, out, 4usize);
     let of_out = start::<f32, f32>(out, out, 4usize);
-    let mut shared = SharedMemory::<f32>::new(lines.units);
     let mut weights = Array::<f32>::new(lines.each);
-    let mut products = Array::<f32>::new(lines.each);
-    let mut sum = f32::new(0.0);
+    let mut gradients = Array::<f32>::new(lines.each);
+    let sum = dot_rows::<F, f32>(p, dp, out, there, &mut weights, &mut gradients, 4usize, lines);
     #[unroll]
     for i in 0..lines.each {
         let key = place(i, lines.line);
         if there && key < tokens {
-            weights[i] = f32::cast_from(p[of_p + key * p.stride(3)]);
-            products[i] = weights[i] * f32::cast_from(dp[of_dp + key * dp.stride(3)]);
-            sum += products[i];
-        }
-    }
-    let sum = sum_line(sum, &mut shared, lines.planes, lines.line);
-    #[unroll]
-    for i in 0..lines.each {
-        let key = place(i, lines.line);
-        if there && key < tokens {
-            out[of_out + key * out.stride(3)] = products[i] - weights[i] * sum;
+            out[of_out + key * out.stride(3)] = weights[i] * gradients[i] - weights[i] * sum;
         }
     }
 }
@@ -217,23 +234,11 @@ fn rms_norm_gradient_rows<F: Float>(
 ) {
     let there = row() < out.shape(0);
     let d = out.shape(1);
-    let of_dy = start::<F, F>(dy, out, 2usize);
-    let of_y = start::<F, F>(y, out, 2usize);
     let of_out = start::<F, F>(out, out, 2usize);
-    let mut shared = SharedMemory::<f32>::new(lines.units);
     let mut gradients = Array::<f32>::new(lines.each);
     let mut values = Array::<f32>::new(lines.each);
-    let mut sum = f32::new(0.0);
-    #[unroll]
-    for i in 0..lines.each {
-        let column = place(i, lines.line);
-        if there && column < d {
-            gradients[i] = f32::cast_from(dy[of_dy + column * dy.stride(1)]);
-            values[i] = f32::cast_from(y[of_y + column * y.stride(1)]);
-            sum += gradients[i] * values[i];
-        }
-    }
-    let along = sum_line(sum, &mut shared, lines.planes, lines.line) / f32::cast_from(d);
+    let dot = dot_rows::<F, F>(dy, y, out, there, &mut gradients, &mut values, 2usize, lines);
+    let along = dot / f32::cast_from(d);
     let mut scale = f32::new(0.0);
     if there {
         scale = scales[row() * scales.stride(0)];
