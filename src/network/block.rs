@@ -6,7 +6,7 @@ use burn::tensor::activation::softmax;
 
 use super::config::{Activation, Biases, Experts, Norm as NormKind, Smolgen};
 use super::experts::{FeedForward, Mixture};
-use super::kernels::{Kernels, Shape, from, into, scale, split_heads};
+use super::kernels::{Kernels, Shape, add_row, from, into, scale, split_heads};
 use super::linear::Linear;
 use super::norm::Norm;
 use super::precision::{cast, wide};
@@ -141,7 +141,9 @@ impl<B: Kernels> Block<B> {
         let all = heads * tokens * tokens;
         let by_head = match (made, fixed) {
             // Added as two-dimensional rows: the shape that backends broadcast best.
-            (Some(made), Some(fixed)) => Some((made.reshape([n, all]) + fixed).reshape([n, heads, tokens, tokens])),
+            (Some(made), Some(fixed)) => {
+                Some(add_row(made.reshape([n, all]), fixed).reshape([n, heads, tokens, tokens]))
+            }
             (Some(made), None) => Some(made.reshape([n, heads, tokens, tokens])),
             (None, Some(fixed)) => Some(fixed.reshape([1, heads, tokens, tokens])),
             (None, None) => None,

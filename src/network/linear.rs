@@ -4,17 +4,17 @@ use burn::module::{Module, Param};
 use burn::tensor::backend::Backend;
 use burn::tensor::{Distribution, Tensor};
 
-use super::precision::cast;
+use super::kernels::{Kernels, add_row, product};
 
 /// `x·W + b`, always on two dimensions: one matrix product, whatever the backend makes of batches.
 #[derive(Module, Debug)]
-pub(crate) struct Linear<B: Backend> {
+pub(crate) struct Linear<B: Kernels> {
     /// `[in, out]`
     weight: Param<Tensor<B, 2>>,
     bias: Option<Param<Tensor<B, 1>>>,
 }
 
-impl<B: Backend> Linear<B> {
+impl<B: Kernels> Linear<B> {
     /// Weights drawn from a normal distribution of deviation `gain / √in`; biases zero.
     pub(crate) fn new(from: usize, to: usize, gain: f64, bias: bool, device: &B::Device) -> Linear<B> {
         Linear {
@@ -25,10 +25,9 @@ impl<B: Backend> Linear<B> {
 
     /// `[rows, in] → [rows, out]`
     pub(crate) fn forward(&self, x: Tensor<B, 2>) -> Tensor<B, 2> {
-        let weight = self.weight.val();
-        let y = cast(x, weight.dtype()).matmul(weight);
+        let y = product(x, self.weight.val());
         match &self.bias {
-            Some(bias) => y + bias.val().unsqueeze(),
+            Some(bias) => add_row(y, bias.val().unsqueeze()),
             None => y,
         }
     }

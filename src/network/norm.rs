@@ -4,7 +4,7 @@ use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
 use super::config;
-use super::kernels::{Kernels, from, into};
+use super::kernels::{Kernels, add_row, from, into, scale_by_row};
 
 /// Root-mean-square or layer normalisation of rows, with what is learnt of it.
 #[derive(Module, Debug)]
@@ -28,10 +28,10 @@ impl<B: Kernels> Norm<B> {
         let x = if self.shift.is_some() { x.clone() - x.mean_dim(1) } else { x };
         let mut y = norm(x);
         if let Some(gain) = &self.gain {
-            y = y * gain.val().unsqueeze();
+            y = scale_by_row(y, gain.val().unsqueeze());
         }
         if let Some(shift) = &self.shift {
-            y = y + shift.val().unsqueeze();
+            y = add_row(y, shift.val().unsqueeze());
         }
         y
     }

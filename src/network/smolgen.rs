@@ -5,7 +5,7 @@ use burn::tensor::Tensor;
 use burn::tensor::activation::relu;
 
 use super::config;
-use super::kernels::Kernels;
+use super::kernels::{Kernels, product};
 use super::linear::Linear;
 use super::norm::norm;
 
@@ -38,7 +38,7 @@ impl<B: Kernels> Generator<B> {
         let codes = self.generate.forward(hidden);
         let [generate, _] = shared.dims();
         let codes = norm(codes.reshape([n * self.heads, generate]));
-        codes.matmul(shared)
+        product(codes, shared)
     }
 }
 

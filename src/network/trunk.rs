@@ -7,7 +7,7 @@ use burn::tensor::activation::relu;
 use super::block::{Block, Memory, Shared, Sizes};
 use super::config;
 use super::embedding::Embedded;
-use super::kernels::{Kernels, from, into};
+use super::kernels::{Kernels, add_row, from, into, scale_by_row};
 use super::linear::{Linear, normal};
 use super::norm::{Norm, norm};
 
@@ -184,7 +184,7 @@ impl<B: Kernels> Convolution<B> {
         let [rows, to] = y.dims();
         let flat = y.reshape([rows / 64, 64 * to]);
         let flat = norm(flat.clone() - flat.mean_dim(1));
-        flat.reshape([rows, to]) * self.gain.val().unsqueeze() + self.shift.val().unsqueeze()
+        add_row(scale_by_row(flat.reshape([rows, to]), self.gain.val().unsqueeze()), self.shift.val().unsqueeze())
     }
 }
 

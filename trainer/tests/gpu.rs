@@ -102,6 +102,32 @@ fn normalisation_and_its_gradient_are_the_same_everywhere() {
 }
 
 #[test]
+fn sums_over_rows_are_the_same_everywhere() {
+    // In one stage and in two, in pieces of several lengths, with columns that do not fill a line.
+    for shape in [[5, 7], [64, 32], [1000, 33], [4099, 20], [300, 1100], [1, 1]] {
+        let x = random(shape);
+        fn run<B: Kernels>(x: &TensorData) -> Vec<f32> {
+            numbers::<B, 2>(B::sum_rows(put::<B, 2>(x)))
+        }
+        let most = 1e-5 * shape[0] as f32;
+        within(&format!("{shape:?}"), &run::<Gpu>(&x), &run::<Cpu>(&x), |_| most);
+    }
+}
+
+#[test]
+fn gradients_of_weights_are_the_same_everywhere() {
+    // Rows that are cut into pieces, into an odd number's worth of them, and not at all; products of one tile and of several.
+    for [rows, from, to] in [[4096, 8, 48], [1536, 96, 24], [1001, 20, 30], [2048, 130, 257], [3, 4, 5]] {
+        let (x, dy) = (random([rows, from]), random([rows, to]));
+        fn run<B: Kernels>(x: &TensorData, dy: &TensorData) -> Vec<f32> {
+            numbers::<B, 2>(B::weight_gradient(put::<B, 2>(x), put::<B, 2>(dy)))
+        }
+        let most = 1e-3 * ROUNDING as f32 * (rows as f32).sqrt();
+        within(&format!("[{rows}, {from}, {to}]"), &run::<Gpu>(&x, &dy), &run::<Cpu>(&x, &dy), |_| most);
+    }
+}
+
+#[test]
 fn products_are_the_same_everywhere() {
     // Sums of an odd number of a kernel's stages (8, 24, 32, 96 of 8, 16, 32) are what some of Burn's kernels get wrong.
     let shapes =

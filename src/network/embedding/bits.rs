@@ -2,10 +2,10 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
-use burn::tensor::backend::Backend;
 
 use super::super::config::{BITS, PLANES};
 use super::super::input::{Input, Pack};
+use super::super::kernels::{Kernels, add_row};
 use super::super::linear::{Linear, normal};
 use super::Embedded;
 use crate::board::Features;
@@ -50,13 +50,13 @@ pub(super) fn write_planes(features: &Features, to: &mut Pack) {
 
 /// A linear layer of the square's bits, plus a vector of the square.
 #[derive(Module, Debug)]
-pub(in crate::network) struct Bits<B: Backend> {
+pub(in crate::network) struct Bits<B: Kernels> {
     bits: Linear<B>,
     /// `[64, d]`
     squares: Param<Tensor<B, 2>>,
 }
 
-impl<B: Backend> Bits<B> {
+impl<B: Kernels> Bits<B> {
     pub(super) fn new(d: usize, device: &B::Device) -> Self {
         Bits { bits: Linear::new(BITS, d, 1.5, true, device), squares: normal([64, d], 0.7, device) }
     }
@@ -65,7 +65,7 @@ impl<B: Backend> Bits<B> {
         let n = input.n;
         let x = self.bits.forward(input.values.reshape([n * 64, BITS]));
         let [_, d] = x.dims();
-        let x = x.reshape([n, 64 * d]) + self.squares.val().reshape([1, 64 * d]);
+        let x = add_row(x.reshape([n, 64 * d]), self.squares.val().reshape([1, 64 * d]));
         Embedded { rows: x.reshape([n * 64, d]), tokens: 64, mask: None }
     }
 }
@@ -75,7 +75,7 @@ impl<B: Backend> Bits<B> {
 pub(in crate::network) struct Planes;
 
 impl Planes {
-    pub(super) fn forward<B: Backend>(&self, input: Input<B>) -> Embedded<B> {
+    pub(super) fn forward<B: Kernels>(&self, input: Input<B>) -> Embedded<B> {
         Embedded { rows: input.values.reshape([input.n * 64, PLANES]), tokens: 64, mask: None }
     }
 }

@@ -2,11 +2,11 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
-use burn::tensor::backend::Backend;
 use burn::tensor::module::embedding;
 
 use super::super::config::{FEN_TOKENS, FEN_VOCABULARY};
 use super::super::input::{Input, Pack};
+use super::super::kernels::{Kernels, add_row};
 use super::super::linear::normal;
 use super::Embedded;
 use crate::board::Features;
@@ -31,7 +31,7 @@ mod token {
 
 /// A vector of the token plus one of its place.
 #[derive(Module, Debug)]
-pub(in crate::network) struct Fen<B: Backend> {
+pub(in crate::network) struct Fen<B: Kernels> {
     /// `[51, d]`
     tokens: Param<Tensor<B, 2>>,
     /// `[80, d]`
@@ -74,7 +74,7 @@ pub(super) fn write(features: &Features, to: &mut Pack) {
     debug_assert_eq!(to.codes.len() - start, FEN_TOKENS);
 }
 
-impl<B: Backend> Fen<B> {
+impl<B: Kernels> Fen<B> {
     pub(super) fn new(d: usize, device: &B::Device) -> Self {
         Fen { tokens: normal([FEN_VOCABULARY, d], 0.7, device), places: normal([FEN_TOKENS, d], 0.7, device) }
     }
@@ -83,7 +83,7 @@ impl<B: Backend> Fen<B> {
         let n = input.n;
         let x = embedding(self.tokens.val(), input.codes);
         let [_, tokens, d] = x.dims();
-        let x = x.reshape([n, tokens * d]) + self.places.val().reshape([1, tokens * d]);
+        let x = add_row(x.reshape([n, tokens * d]), self.places.val().reshape([1, tokens * d]));
         Embedded { rows: x.reshape([n * tokens, d]), tokens, mask: None }
     }
 }

@@ -8,10 +8,10 @@ mod squares;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
-use burn::tensor::backend::Backend;
 
 use super::config;
 use super::input::{Input, Pack};
+use super::kernels::Kernels;
 use crate::board::Features;
 
 pub(super) use set::Set;
@@ -29,7 +29,7 @@ pub(super) fn write(config: &config::Embedding, features: &Features, to: &mut Pa
 }
 
 /// A batch as rows.
-pub(super) struct Embedded<B: Backend> {
+pub(super) struct Embedded<B: Kernels> {
     /// `[batch × tokens, width]`
     pub(super) rows: Tensor<B, 2>,
     /// Tokens of a position.
@@ -41,7 +41,7 @@ pub(super) struct Embedded<B: Backend> {
 /// The embedding that a config names.
 #[derive(Module, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one a network: nothing is gained by a box")]
-pub(super) enum Embedding<B: Backend> {
+pub(super) enum Embedding<B: Kernels> {
     Squares(squares::Squares<B>),
     Pieces(pieces::Pieces<B>),
     Fen(fen::Fen<B>),
@@ -50,7 +50,7 @@ pub(super) enum Embedding<B: Backend> {
     Planes(bits::Planes),
 }
 
-impl<B: Backend> Embedding<B> {
+impl<B: Kernels> Embedding<B> {
     pub(super) fn new(config: &config::Embedding, d: usize, device: &B::Device) -> Self {
         match *config {
             config::Embedding::Squares { boards } => Embedding::Squares(squares::Squares::new(boards, d, device)),
@@ -77,7 +77,7 @@ impl<B: Backend> Embedding<B> {
 }
 
 /// The tables that suffix tokens share with men, where the embedding has them.
-impl<B: Backend> Embedding<B> {
+impl<B: Kernels> Embedding<B> {
     pub(super) fn set(&self) -> Option<&Set<B>> {
         match self {
             Embedding::Set(set) => Some(set),

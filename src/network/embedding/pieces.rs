@@ -2,11 +2,11 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
-use burn::tensor::backend::Backend;
 use burn::tensor::module::embedding;
 
 use super::super::config::{FLAGS, MEN_CODES, View};
 use super::super::input::{Input, Pack};
+use super::super::kernels::{Kernels, add_row};
 use super::super::linear::normal;
 use super::Embedded;
 use crate::board::Features;
@@ -41,7 +41,7 @@ pub(super) fn write(view: View, features: &Features, to: &mut Pack) {
 
 /// `[CLS]` if asked for, 64 squares from a1, and thirteen tokens that are a bit each if asked for.
 #[derive(Module, Debug)]
-pub(in crate::network) struct Pieces<B: Backend> {
+pub(in crate::network) struct Pieces<B: Kernels> {
     /// `[13, d]`
     men: Param<Tensor<B, 2>>,
     /// `[64, d]`
@@ -53,7 +53,7 @@ pub(in crate::network) struct Pieces<B: Backend> {
     flags: bool,
 }
 
-impl<B: Backend> Pieces<B> {
+impl<B: Kernels> Pieces<B> {
     pub(super) fn new(cls: bool, flags: bool, view: View, d: usize, device: &B::Device) -> Self {
         Pieces {
             men: normal([MEN_CODES, d], 0.7, device),
@@ -68,7 +68,7 @@ impl<B: Backend> Pieces<B> {
         let n = input.n;
         let men = embedding(self.men.val(), input.codes);
         let [_, _, d] = men.dims();
-        let mut squares = men.reshape([n, 64 * d]) + self.squares.val().reshape([1, 64 * d]);
+        let mut squares = add_row(men.reshape([n, 64 * d]), self.squares.val().reshape([1, 64 * d]));
         if let Some(turn) = &self.turn {
             let black = input.values.clone().slice([0..n, 0..1]);
             let added = black.matmul(turn.val()).reshape([n, 1, d]).repeat_dim(1, 64);

@@ -1,12 +1,12 @@
 //! Chessformer's input: the position as a set of men, and what is known of the players.
 
 use burn::module::{Module, Param};
-use burn::tensor::backend::Backend;
 use burn::tensor::module::embedding;
 use burn::tensor::{Int, Tensor};
 
 use super::super::config::{CLOCK_BRACKETS, CONDITIONS, INCREMENT_BRACKETS, MEN, META, RATING_BRACKETS};
 use super::super::input::{Input, Pack};
+use super::super::kernels::Kernels;
 use super::super::linear::{Linear, normal};
 use super::super::precision::cast;
 use super::Embedded;
@@ -33,7 +33,7 @@ const NEVER: f32 = -1e9;
 
 /// A token is the sum of what it is made of; there are no places.
 #[derive(Module, Debug)]
-pub(in crate::network) struct Set<B: Backend> {
+pub(in crate::network) struct Set<B: Kernels> {
     /// `[2, d]`
     colors: Param<Tensor<B, 2>>,
     /// `[6, d]`
@@ -90,7 +90,7 @@ pub(super) fn write(features: &Features, to: &mut Pack) {
     to.values.extend((0..MEN).map(|i| f32::from(u8::from(i < men))));
 }
 
-impl<B: Backend> Set<B> {
+impl<B: Kernels> Set<B> {
     pub(super) fn new(d: usize, device: &B::Device) -> Self {
         // Tables of which one row is taken: each of deviation one half.
         let table = |rows: usize| Linear::new(rows, d, 0.5 * (rows as f64).sqrt(), false, device);

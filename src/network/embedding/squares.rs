@@ -1,10 +1,10 @@
 //! Glance's input: a vector a square.
 
 use burn::module::{Module, Param};
-use burn::tensor::backend::Backend;
 use burn::tensor::{Int, Tensor};
 
 use super::super::input::{Input, Pack};
+use super::super::kernels::{Kernels, add_row};
 use super::super::linear::{Linear, normal};
 use super::Embedded;
 use crate::board::{CODES, Features, GLOBALS, MARKS};
@@ -23,7 +23,7 @@ pub(super) fn write(boards: usize, features: &Features, to: &mut Pack) {
 /// Sum of: the men on the square on each board, the square's marks, a vector of the square, and the
 /// conditions (the same on every square).
 #[derive(Module, Debug)]
-pub(in crate::network) struct Squares<B: Backend> {
+pub(in crate::network) struct Squares<B: Kernels> {
     /// `[boards × 14, d]`
     men: Linear<B>,
     marks: Linear<B>,
@@ -33,7 +33,7 @@ pub(in crate::network) struct Squares<B: Backend> {
     boards: usize,
 }
 
-impl<B: Backend> Squares<B> {
+impl<B: Kernels> Squares<B> {
     pub(super) fn new(boards: usize, d: usize, device: &B::Device) -> Self {
         Squares {
             // One code of each board is set, so the sum of `boards` rows is to have deviation one.
@@ -55,7 +55,7 @@ impl<B: Backend> Squares<B> {
         let [_, d] = men.dims();
         let marks = input.codes.slice([0..n, of_men..of_men + 64 * MARKS]).float();
         let squares = self.marks.forward(marks.reshape([n * 64, MARKS])) + men;
-        let squares = squares.reshape([n, 64 * d]) + self.squares.val().reshape([1, 64 * d]);
+        let squares = add_row(squares.reshape([n, 64 * d]), self.squares.val().reshape([1, 64 * d]));
         let everywhere = self.globals.forward(input.values).reshape([n, 1, d]).repeat_dim(1, 64);
         let rows = squares.reshape([n * 64, d]) + everywhere.reshape([n * 64, d]);
         Embedded { rows, tokens: 64, mask: None }

@@ -14,7 +14,10 @@ use cubecl::ir::features::Plane;
 use cubecl::prelude::*;
 use cubecl::{calculate_cube_count_elemwise, cube};
 
-use super::{EPSILON, Kernels, from, into, rms_norm_parts, rms_norm_parts_gradient, weighed, weighed_gradient};
+use super::super::precision::wide;
+use super::{
+    EPSILON, Kernels, from, into, over_rows, rms_norm_parts, rms_norm_parts_gradient, weighed, weighed_gradient,
+};
 
 /// The row of this unit's line.
 #[cube]
@@ -159,26 +162,26 @@ fn attend_rows<F: Float>(
     }
 }
 
-/// `p ∘ (dp − Σ p ∘ dp)` over the last of four dimensions, in single precision.
+/// `p ∘ (dp − Σ p ∘ dp)` over the last of four dimensions.
 #[cube(launch_unchecked)]
 fn attend_gradient_rows<F: Float>(
     p: &Tensor<F>,
     dp: &Tensor<F>,
-    out: &mut Tensor<f32>,
+    out: &mut Tensor<F>,
     #[comptime] lines: Lines,
     #[define(F)] _dtype: StorageType,
 ) {
     let there = row() < out.shape(0) * out.shape(1) * out.shape(2);
     let tokens = out.shape(3);
-    let of_out = start::<f32, f32>(out, out, 4usize);
+    let of_out = start::<F, F>(out, out, 4usize);
     let mut weights = Array::<f32>::new(lines.each);
     let mut gradients = Array::<f32>::new(lines.each);
-    let sum = dot_rows::<F, f32>(p, dp, out, there, &mut weights, &mut gradients, 4usize, lines);
+    let sum = dot_rows::<F, F>(p, dp, out, there, &mut weights, &mut gradients, 4usize, lines);
     #[unroll]
     for i in 0..lines.each {
         let key = place(i, lines.line);
         if there && key < tokens {
-            out[of_out + key * out.stride(3)] = weights[i] * gradients[i] - weights[i] * sum;
+            out[of_out + key * out.stride(3)] = F::cast_from(weights[i] * gradients[i] - weights[i] * sum);
         }
     }
 }
@@ -305,7 +308,7 @@ impl Rows {
 }
 
 /// The place of the last number of a tensor in its memory.
-fn furthest<R: CubeRuntime>(x: &CubeTensor<R>) -> usize {
+pub(super) fn furthest<R: CubeRuntime>(x: &CubeTensor<R>) -> usize {
     let (shape, strides) = (x.meta.shape(), x.meta.strides());
     (0..x.meta.num_dims()).map(|dim| shape[dim].saturating_sub(1).saturating_mul(strides[dim])).sum()
 }
@@ -363,7 +366,7 @@ where
         let Some(rows) = Rows::of(&[&p, &dp]) else {
             return into(weighed_gradient::<Self>(from(p), from(dp)));
         };
-        let (out, client, dtype) = (like(&p, DType::F32), p.client.clone(), p.dtype);
+        let (out, client, dtype) = (like(&p, p.dtype), p.client.clone(), p.dtype);
         // SAFETY: as above.
         unsafe {
             attend_gradient_rows::launch_unchecked(
@@ -378,6 +381,21 @@ where
             );
         }
         out
+    }
+
+    fn weight_gradient(x: FloatTensor<Self>, dy: FloatTensor<Self>) -> FloatTensor<Self> {
+        match over_rows::weight_gradient(x.clone(), dy.clone()) {
+            Some(parts) => {
+                let parts = from::<Self, 3>(parts);
+                let [pieces, from, to] = parts.dims();
+                into(if pieces == 1 { parts } else { parts.sum_dim(0) }.reshape([from, to]))
+            }
+            None => into(wide(from::<Self, 2>(x).transpose().matmul(from(dy)))),
+        }
+    }
+
+    fn sum_rows(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        over_rows::sum_rows(x.clone()).unwrap_or_else(|| into(wide(from::<Self, 2>(x).sum_dim(0))))
     }
 
     fn rms_norm_scaled(x: FloatTensor<Self>) -> (FloatTensor<Self>, FloatTensor<Self>) {

@@ -76,10 +76,28 @@ impl<B: FusionBackend + Kernels> Kernels for Fusion<B> {
     }
 
     fn attend_gradient(p: FloatTensor<Self>, dp: FloatTensor<Self>) -> FloatTensor<Self> {
-        let output = (p.shape.clone(), DType::F32);
+        let output = (p.shape.clone(), p.dtype);
         let [out] = register::<B, _, 1>("attend_gradient", vec![p, dp], [output], |tensors| {
             let [p, dp] = fixed(tensors);
             vec![B::attend_gradient(p, dp)]
+        });
+        out
+    }
+
+    fn weight_gradient(x: FloatTensor<Self>, dy: FloatTensor<Self>) -> FloatTensor<Self> {
+        let output = (Shape::new([x.shape[1], dy.shape[1]]), DType::F32);
+        let [out] = register::<B, _, 1>("weight_gradient", vec![x, dy], [output], |tensors| {
+            let [x, dy] = fixed(tensors);
+            vec![B::weight_gradient(x, dy)]
+        });
+        out
+    }
+
+    fn sum_rows(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        let output = (Shape::new([1, x.shape[1]]), DType::F32);
+        let [out] = register::<B, _, 1>("sum_rows", vec![x], [output], |tensors| {
+            let [x] = fixed(tensors);
+            vec![B::sum_rows(x)]
         });
         out
     }

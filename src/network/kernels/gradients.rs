@@ -4,11 +4,11 @@ use burn::backend::Autodiff;
 use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind, unary};
+use burn::tensor::Tensor;
 use burn::tensor::backend::Backend;
 use burn::tensor::ops::{FloatTensor, IntTensor};
-use burn::tensor::{DType, Tensor};
 
-use super::super::precision::cast;
+use super::layers::{AddRow, Product, ScaleByRow};
 use super::{Curve, Kernels, Shape, attention_weights, from, into, scale, split_heads};
 
 #[derive(Debug)]
@@ -17,7 +17,7 @@ struct Attention;
 /// What the gradients are made from: q, k, v in rows, the attention weights, and how the rows are to be read.
 type Saved<B> = ([FloatTensor<B>; 4], Shape);
 
-/// Gradients of q, k and v in rows, and, in single precision, of the scores `[n, heads, tokens, tokens]`.
+/// Gradients of q, k and v in rows, and of the scores `[n, heads, tokens, tokens]`.
 struct Parts<B: Backend> {
     rows: [Tensor<B, 2>; 3],
     scores: Tensor<B, 4>,
@@ -32,11 +32,9 @@ fn attention_gradients<B: Kernels>(grad: FloatTensor<B>, (saved, shape): Saved<B
     let merge = |x: Tensor<B, 4>| from::<B, 2>(B::merge_heads(into(x)));
     let dv = p.clone().swap_dims(2, 3).matmul(grad.clone());
     let dp = grad.matmul(split_heads(v, shape).swap_dims(2, 3));
-    let dtype = p.dtype();
     let scores: Tensor<B, 4> = from(B::attend_gradient(into(p), into(dp)));
-    let ds = cast(scores.clone(), dtype);
-    let dq = merge(ds.clone().matmul(split_heads(k, shape))).mul_scalar(scale);
-    let dk = merge(ds.clone().swap_dims(2, 3).matmul(split_heads(q, shape))).mul_scalar(scale);
+    let dq = merge(scores.clone().matmul(split_heads(k, shape))).mul_scalar(scale);
+    let dk = merge(scores.clone().swap_dims(2, 3).matmul(split_heads(q, shape))).mul_scalar(scale);
     Parts { rows: [dq, dk, merge(dv)], scores }
 }
 
@@ -55,12 +53,12 @@ impl<B: Kernels> Backward<B, 3> for Attention {
 }
 
 impl<B: Kernels> Backward<B, 4> for Attention {
-    /// The same, and the shape and type of the bias.
-    type State = (Saved<B>, ([usize; 4], DType));
+    /// The same, and the shape of the bias.
+    type State = (Saved<B>, [usize; 4]);
 
     fn backward(self, ops: Ops<Self::State, 4>, grads: &mut Gradients, _: &mut Checkpointer) {
         let grad = grads.consume::<B>(&ops.node);
-        let (saved, (shape, dtype)) = ops.state;
+        let (saved, shape) = ops.state;
         let parts = attention_gradients::<B>(grad, saved);
         let [q, k, v, bias] = ops.parents;
         for (node, grad) in [q, k, v].into_iter().zip(parts.rows) {
@@ -70,14 +68,17 @@ impl<B: Kernels> Backward<B, 4> for Attention {
         }
         if let Some(node) = bias {
             // What was the same for several takes the gradients of all of them.
-            let summed =
-                (0..4).fold(
-                    parts.scores,
-                    |sum, dim| {
-                        if shape[dim] == 1 && sum.dims()[dim] != 1 { sum.sum_dim(dim) } else { sum }
-                    },
-                );
-            grads.register::<B>(node.id, into(cast(summed, dtype)));
+            let [n, heads, tokens, others] = parts.scores.dims();
+            let over_positions = if shape[0] == 1 && n != 1 {
+                let rows = parts.scores.reshape([n, heads * tokens * others]);
+                from::<B, 2>(B::sum_rows(into(rows))).reshape([1, heads, tokens, others])
+            } else {
+                parts.scores
+            };
+            let summed = (1..4).fold(over_positions, |sum, dim| {
+                if shape[dim] == 1 && sum.dims()[dim] != 1 { sum.sum_dim(dim) } else { sum }
+            });
+            grads.register::<B>(node.id, into(summed));
         }
     }
 }
@@ -158,8 +159,7 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         let bias = bias.primitive;
         match Attention.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prep) => {
-                let of_bias = from::<B, 4>(bias.clone());
-                let of_bias = (of_bias.dims(), of_bias.dtype());
+                let of_bias = from::<B, 4>(bias.clone()).dims();
                 let (saved, out) = look(Some(bias), [q, k, v]);
                 prep.finish((saved, of_bias), out)
             }
@@ -197,6 +197,38 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
 
     fn bytes(bytes: Vec<u8>, shape: [usize; 2], device: &Self::Device) -> IntTensor<Self> {
         B::bytes(bytes, shape, device)
+    }
+
+    fn product(x: FloatTensor<Self>, weights: FloatTensor<Self>) -> FloatTensor<Self> {
+        let nodes = [x.node.clone(), weights.node.clone()];
+        match Product.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => {
+                let kept = [
+                    weights.is_tracked().then(|| x.primitive.clone()),
+                    x.is_tracked().then(|| weights.primitive.clone()),
+                ];
+                prep.finish(kept, B::product(x.primitive, weights.primitive))
+            }
+            OpsKind::UnTracked(prep) => prep.finish(B::product(x.primitive, weights.primitive)),
+        }
+    }
+
+    fn add_row(x: FloatTensor<Self>, row: FloatTensor<Self>) -> FloatTensor<Self> {
+        let out = B::add_row(x.primitive, row.primitive);
+        match AddRow.prepare::<C>([x.node, row.node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish((), out),
+            OpsKind::UnTracked(prep) => prep.finish(out),
+        }
+    }
+
+    fn scale_by_row(x: FloatTensor<Self>, row: FloatTensor<Self>) -> FloatTensor<Self> {
+        match ScaleByRow.prepare::<C>([x.node, row.node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => {
+                let kept = [x.primitive.clone(), row.primitive.clone()];
+                prep.finish(kept, B::scale_by_row(x.primitive, row.primitive))
+            }
+            OpsKind::UnTracked(prep) => prep.finish(B::scale_by_row(x.primitive, row.primitive)),
+        }
     }
 
     fn rms_norm(x: FloatTensor<Self>) -> FloatTensor<Self> {

@@ -11,6 +11,10 @@ mod flex;
 mod fusion;
 #[cfg(feature = "training")]
 mod gradients;
+#[cfg(feature = "training")]
+mod layers;
+#[cfg(feature = "gpu")]
+mod over_rows;
 mod rows;
 
 use burn::tensor::activation::softmax;
@@ -45,8 +49,7 @@ pub trait Kernels: Backend {
         into(weighed::<Self>(from(scores), bias.map(from), scale))
     }
 
-    /// The gradient of the scores before [`attend`](Kernels::attend)'s softmax, from the weights p and their gradient dp: `p ∘ (dp − Σ p ∘ dp)`,
-    /// in single precision.
+    /// The gradient of the scores before [`attend`](Kernels::attend)'s softmax, from the weights p and their gradient dp: `p ∘ (dp − Σ p ∘ dp)`.
     fn attend_gradient(p: FloatTensor<Self>, dp: FloatTensor<Self>) -> FloatTensor<Self> {
         into(weighed_gradient::<Self>(from(p), from(dp)))
     }
@@ -78,6 +81,31 @@ pub trait Kernels: Backend {
     /// Bytes as integers: `[rows, columns]`. They travel four to a word, and are taken apart on the device.
     fn bytes(bytes: Vec<u8>, shape: [usize; 2], device: &Self::Device) -> IntTensor<Self> {
         unpack::<Self>(&bytes, device).reshape(shape).into_primitive()
+    }
+
+    /// A linear layer's product of rows `[rows, in]` and weights `[in, out]`.
+    fn product(x: FloatTensor<Self>, weights: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::float_matmul(x, weights)
+    }
+
+    /// The gradient of [`product`](Kernels::product)'s weights, `xᵀ·dy` over all rows: `[in, out]` in single precision.
+    fn weight_gradient(x: FloatTensor<Self>, dy: FloatTensor<Self>) -> FloatTensor<Self> {
+        into(wide(from::<Self, 2>(x).transpose().matmul(from(dy))))
+    }
+
+    /// A row `[1, d]` added to each of `[rows, d]`.
+    fn add_row(x: FloatTensor<Self>, row: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::float_add(x, row)
+    }
+
+    /// Each of `[rows, d]` times a row `[1, d]`.
+    fn scale_by_row(x: FloatTensor<Self>, row: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::float_mul(x, row)
+    }
+
+    /// The sum of all rows: `[rows, d]` to `[1, d]` in single precision.
+    fn sum_rows(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        into(wide(from::<Self, 2>(x).sum_dim(0)))
     }
 
     /// `x / √(mean(x²) + ε)` over the last dimension of `[rows, d]`.
@@ -141,11 +169,11 @@ fn weighed<B: Backend>(scores: Tensor<B, 4>, bias: Option<Tensor<B, 4>>, scale: 
     cast(softmax(biased, 3), dtype)
 }
 
-/// `p ∘ (dp − Σ p ∘ dp)`: the gradient through a softmax over the last dimension, in single precision.
+/// `p ∘ (dp − Σ p ∘ dp)`: the gradient through a softmax over the last dimension.
 fn weighed_gradient<B: Backend>(p: Tensor<B, 4>, dp: Tensor<B, 4>) -> Tensor<B, 4> {
-    let p = wide(p);
+    let (p, dtype) = widen(p);
     let dp = wide(dp) * p.clone();
-    dp.clone() - p * dp.sum_dim(3)
+    cast(dp.clone() - p * dp.sum_dim(3), dtype)
 }
 
 /// In single precision, and as what it came.
@@ -224,6 +252,21 @@ fn around<B: Backend>(x: Tensor<B, 2>, adjoint: bool) -> Tensor<B, 2> {
 }
 
 const EPSILON: f64 = 1e-5;
+
+/// Rows `[rows, in]` through weights `[in, out]`, which are read in the weights' type.
+pub(in crate::network) fn product<B: Kernels>(x: Tensor<B, 2>, weights: Tensor<B, 2>) -> Tensor<B, 2> {
+    from(B::product(into(cast(x, weights.dtype())), into(weights)))
+}
+
+/// A row `[1, d]` added to each of `[rows, d]`.
+pub(in crate::network) fn add_row<B: Kernels>(x: Tensor<B, 2>, row: Tensor<B, 2>) -> Tensor<B, 2> {
+    from(B::add_row(into(x), into(row)))
+}
+
+/// Each of `[rows, d]` times a row `[1, d]`.
+pub(in crate::network) fn scale_by_row<B: Kernels>(x: Tensor<B, 2>, row: Tensor<B, 2>) -> Tensor<B, 2> {
+    from(B::scale_by_row(into(x), into(row)))
+}
 
 /// An activation of every number.
 pub(in crate::network) fn curved<B: Kernels>(x: Tensor<B, 2>, kind: Curve) -> Tensor<B, 2> {
