@@ -7,8 +7,6 @@ mod common;
 use std::path::Path;
 
 use burn::backend::Autodiff;
-use burn::nn::{Linear, LinearConfig};
-use burn::optim::GradientsParams;
 use burn::tensor::backend::{AutodiffBackend, Backend};
 use burn::tensor::ops::FloatTensor;
 use burn::tensor::{Distribution, Tensor, TensorData, TensorPrimitive};
@@ -17,9 +15,13 @@ use glance::network::{Kernels, Network, Precision, load, save};
 use glance_trainer::data::sample::Sample;
 use glance_trainer::train::batch::Aims;
 use glance_trainer::train::clip::Length;
+use glance_trainer::train::ema;
+use glance_trainer::train::flat::ROW;
 use glance_trainer::train::machines::Share;
+use glance_trainer::train::optimizer::{Betas, Optimizer, OptimizerConfig};
 use glance_trainer::train::recipe::{Compute, Recipe};
 use glance_trainer::train::step::{Means, Read, Split, Work, gradients};
+use glance_trainer::train::trained::Trained;
 
 /// The gradients of a network, a list for each of its parameters.
 type Lists = [Vec<f32>];
@@ -151,17 +153,44 @@ fn products_are_the_same_everywhere() {
 
 #[test]
 fn a_gradient_is_as_long_everywhere() {
-    fn run<B: AutodiffBackend>() -> f32 {
-        let device = Default::default();
-        let linear: Linear<B> = LinearConfig::new(1501, 523).init(&device);
-        let x =
-            Tensor::<B, 2>::from_data(TensorData::new((0..1501).map(|i| (i % 7) as f32).collect(), [1, 1501]), &device);
-        let grads = GradientsParams::from_grads(linear.forward(x).sum().backward(), &linear);
-        let norm = Length::of::<B, _>(&linear, &grads, 1.0).expect("there are gradients").norm;
-        norm.into_data().iter::<f32>().sum()
+    fn run<B: Backend>() -> f32 {
+        let numbers = (0..768 * ROW).map(|i| (i % 7) as f32).collect();
+        let gradient = Tensor::<B, 1>::from_data(TensorData::new(numbers, [768 * ROW]), &Default::default());
+        Length::of(gradient, 1.0).norm.into_data().iter::<f32>().sum()
     }
-    let (gpu, cpu) = (run::<Autodiff<Gpu>>(), run::<Autodiff<Cpu>>());
+    let (gpu, cpu) = (run::<Gpu>(), run::<Cpu>());
     assert!((gpu / cpu - 1.0).abs() < 1e-5, "{gpu} instead of {cpu}");
+}
+
+/// A few steps of the optimisers, and the average of the weights on the way.
+#[test]
+fn steps_are_the_same_everywhere() {
+    fn run<B>(weights: &[u8], recipe: &Recipe) -> Vec<f32>
+    where
+        B: AutodiffBackend + Kernels,
+        B::InnerBackend: Kernels,
+    {
+        let network: Network<B> = load(weights, &Default::default()).expect("weights");
+        let mut optimizer = Optimizer::new(&recipe.training.optimizer, 0.1, &network);
+        let mut trained = Trained::new(network);
+        let mut average = trained.weights().clone();
+        for step in 0..3 {
+            let numbers = average.dims()[0];
+            let gradient = (0..numbers).map(|i| ((i * 13 + step * 5) % 11) as f32 - 5.0).collect();
+            let gradient = Tensor::from_data(TensorData::new(gradient, [numbers]), &Default::default());
+            let Length { factor, .. } = Length::of(gradient.clone(), 1.0);
+            optimizer.step(0.01, &mut trained, gradient * factor);
+            average = ema::update(average, trained.weights().clone(), 0.9, step as u64);
+        }
+        [average, trained.weights().clone()].map(|x| x.into_data().iter::<f32>().collect::<Vec<_>>()).concat()
+    }
+    for (name, mut recipe) in tiny() {
+        let weights = save(&seeded::<Cpu>(&recipe.network, 1), Precision::Full).expect("saved");
+        for kind in [OptimizerConfig::AdamW, OptimizerConfig::Adam] {
+            recipe.training.optimizer = kind(Betas::default());
+            near(&name, &run::<Autodiff<Gpu>>(&weights, &recipe), &run::<Autodiff<Cpu>>(&weights, &recipe));
+        }
+    }
 }
 
 /// Losses and gradients of a network that is read from weights.
@@ -176,16 +205,20 @@ where
     let network: Network<B> = load(weights, &device).expect("weights");
     let split = Split { workers: 1, micro: samples.len() };
     let work = Work::of(samples, Share::WHOLE, split, &network.layout(), &recipe.network.value);
-    let (grads, loss) = gradients(&network, work, &aims, &Means { devices: &[device], precision });
+    let (grads, loss) =
+        gradients(&Trained::new(network.clone()), work, &aims, &Means { devices: &[device], precision });
     (loss.read(1.0), lists(&network, &grads))
+}
+
+fn tiny() -> Vec<(String, Recipe)> {
+    recipes(&Path::new(env!("CARGO_MANIFEST_DIR")).join("systems/tiny"))
 }
 
 /// Has every tiny system learn on the GPU in one precision and on the CPU in single precision. The losses have to be near, and the
 /// gradients as the check wants them: it is given the system's name, the GPU's and the CPU's.
 fn learn_everywhere(precision: Compute, near: f64, check: fn(&str, &Lists, &Lists)) {
     let samples = &samples()[..8];
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("systems/tiny");
-    for (name, recipe) in recipes(&folder) {
+    for (name, recipe) in tiny() {
         let weights = save(&seeded::<Cpu>(&recipe.network, 1), Precision::Full).expect("saved");
         let (loss, gpu) = learn::<Autodiff<Gpu>>(&weights, &recipe, samples, precision);
         let (right, cpu) = learn::<Autodiff<Cpu>>(&weights, &recipe, samples, Compute::F32);

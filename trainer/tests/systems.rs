@@ -16,6 +16,7 @@ use glance_trainer::train::machines::Share;
 use glance_trainer::train::optimizer::Optimizer;
 use glance_trainer::train::recipe::{Budget, Compute, Recipe};
 use glance_trainer::train::step::{Means, Read, Split, Work, gradients};
+use glance_trainer::train::trained::Trained;
 use shakmaty::Position;
 
 type Flex = burn_flex::Flex;
@@ -100,9 +101,10 @@ fn every_system_learns() {
     let device = Default::default();
     let samples = samples();
     for (name, recipe) in recipes(&folder().join("tiny")) {
-        let mut network = seeded::<B>(&recipe.network, 1);
+        let network = seeded::<B>(&recipe.network, 1);
         let t = &recipe.training;
         let mut optimizer = Optimizer::new(&t.optimizer, 0.0, &network);
+        let mut trained = Trained::new(network);
         let aims = Aims {
             value_weight: t.value_weight,
             time_weight: t.time_weight,
@@ -116,12 +118,13 @@ fn every_system_learns() {
                 &samples,
                 Share::WHOLE,
                 Split { workers: 2, micro: 4 },
-                &network.layout(),
+                &trained.frame().layout(),
                 &recipe.network.value,
             );
-            let (grads, loss) = gradients(&network, work, &aims, &means);
+            let (grads, loss) = gradients(&trained, work, &aims, &means);
             losses.push(loss.read(1.0));
-            network = optimizer.step(5e-4 * (f64::from(step) / 30.0).min(1.0), network, grads, None);
+            let gradient = trained.gradient(&grads);
+            optimizer.step(5e-4 * (f64::from(step) / 30.0).min(1.0), &mut trained, gradient);
         }
         let (Read { policy, value, .. }, after) = (losses[0], losses[59]);
         let (policy_after, value_after) = (after.policy, after.value);
@@ -138,7 +141,7 @@ fn every_system_computes_in_bfloat16() {
     let device = Default::default();
     let samples = &samples()[..8];
     for (name, recipe) in recipes(&folder().join("tiny")) {
-        let network = seeded::<B>(&recipe.network, 1);
+        let trained = Trained::new(seeded::<B>(&recipe.network, 1));
         let t = &recipe.training;
         let aims = Aims { value_weight: 1.0, time_weight: 1.0, policy: t.policy_loss, smoothing: t.smoothing };
         let [(loss, one), (loss_16, other)] = [Compute::F32, Compute::Bf16].map(|precision| {
@@ -146,11 +149,11 @@ fn every_system_computes_in_bfloat16() {
                 samples,
                 Share::WHOLE,
                 Split { workers: 1, micro: 8 },
-                &network.layout(),
+                &trained.frame().layout(),
                 &recipe.network.value,
             );
-            let (grads, loss) = gradients(&network, work, &aims, &Means { devices: &[device], precision });
-            let flat: Vec<f64> = lists(&network, &grads).into_iter().flatten().map(f64::from).collect();
+            let (grads, loss) = gradients(&trained, work, &aims, &Means { devices: &[device], precision });
+            let flat: Vec<f64> = lists(trained.frame(), &grads).into_iter().flatten().map(f64::from).collect();
             (loss.read(1.0), flat)
         });
         let near = |a: f64, b: f64| (a - b).abs() < 0.02 * a.abs().max(0.1);

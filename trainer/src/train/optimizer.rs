@@ -7,16 +7,16 @@ use burn::optim::adaptor::OptimizerAdaptor;
 use burn::optim::decay::WeightDecayConfig;
 use burn::optim::momentum::MomentumConfig;
 use burn::optim::{
-    Adam, AdamConfig, AdamW, AdamWConfig, AdjustLrFn, GradientsParams, Muon, MuonConfig, Optimizer as _,
-    SimpleOptimizer,
+    Adam, AdamConfig, AdamState, AdamW, AdamWConfig, AdamWState, AdjustLrFn, GradientsParams, Muon, MuonConfig,
+    Optimizer as _, SimpleOptimizer,
 };
 use burn::record::{BinFileRecorder, FullPrecisionSettings, Recorder, RecorderError};
 use burn::tensor::Tensor;
-use burn::tensor::backend::AutodiffBackend;
+use burn::tensor::backend::{AutodiffBackend, Backend};
 use glance::network::{Kernels, Network};
 use serde::{Deserialize, Serialize};
 
-use super::clip::Scaled;
+use super::trained::Trained;
 
 /// Which optimiser, and its constants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,37 +70,39 @@ impl OptimizerConfig {
     }
 }
 
-/// One of Burn's optimisers for a whole network, with gradients scaled on the way.
-type Adapted<O, B> = OptimizerAdaptor<Scaled<O, <B as AutodiffBackend>::InnerBackend>, Network<B>, B>;
-
-fn adapted<O, B>(optimizer: O) -> Adapted<O, B>
-where
-    O: SimpleOptimizer<B::InnerBackend>,
-    B: AutodiffBackend + Kernels,
-    B::InnerBackend: Kernels,
-{
-    OptimizerAdaptor::from(Scaled::new(optimizer))
+/// A rule of Burn's for one tensor of all weights, and what it remembers.
+enum Rule<B: Backend> {
+    AdamW(AdamW, Option<AdamWState<B, 1>>),
+    Adam(Adam, Option<AdamState<B, 1>>),
 }
 
+/// One step of a rule.
+fn follow<O, B, const D: usize>(
+    rule: &O,
+    rate: f64,
+    (weights, gradient): (Tensor<B, D>, Tensor<B, D>),
+    state: &mut Option<O::State<D>>,
+) -> Tensor<B, D>
+where
+    O: SimpleOptimizer<B>,
+    B: Backend,
+{
+    let (weights, next) = rule.step(rate, weights, gradient, state.take());
+    *state = next;
+    weights
+}
+
+/// Muon, and the parameters that are its own.
+type Matrix<B> = (Vec<ParamId>, OptimizerAdaptor<Muon<<B as AutodiffBackend>::InnerBackend>, Network<B>, B>);
+
 /// An optimiser with what it remembers.
-pub enum Optimizer<B>
+pub struct Optimizer<B>
 where
     B: AutodiffBackend + Kernels,
     B::InnerBackend: Kernels,
 {
-    /// AdamW.
-    AdamW(Adapted<AdamW, B>),
-    /// Adam.
-    Adam(Adapted<Adam, B>),
-    /// Muon for some parameters, AdamW for the others.
-    Muon {
-        /// The parameters that are Muon's.
-        matrices: Vec<ParamId>,
-        /// For these.
-        muon: Adapted<Muon<B::InnerBackend>, B>,
-        /// For the rest.
-        adamw: Adapted<AdamW, B>,
-    },
+    rule: Rule<B::InnerBackend>,
+    muon: Option<Matrix<B>>,
 }
 
 type Files = BinFileRecorder<FullPrecisionSettings>;
@@ -114,83 +116,74 @@ where
     pub fn new(config: &OptimizerConfig, decay: f32, network: &Network<B>) -> Self {
         let some_decay = || Some(WeightDecayConfig::new(decay)).filter(|_| decay > 0.0);
         let b = config.betas();
-        match config {
-            OptimizerConfig::AdamW(_) => Optimizer::AdamW(adapted(config.adamw(decay).build())),
+        let rule = match config {
+            OptimizerConfig::AdamW(_) | OptimizerConfig::Muon(_) => Rule::AdamW(config.adamw(decay).build(), None),
             OptimizerConfig::Adam(_) => {
                 let adam = AdamConfig::new().with_beta_1(b.beta_1).with_beta_2(b.beta_2).with_epsilon(b.epsilon);
-                Optimizer::Adam(adapted(adam.with_weight_decay(some_decay()).build()))
+                Rule::Adam(adam.with_weight_decay(some_decay()).build(), None)
             }
-            OptimizerConfig::Muon(_) => {
-                let momentum = MomentumConfig { momentum: b.momentum, dampening: 0.0, nesterov: true };
-                let muon = MuonConfig::new()
-                    .with_momentum(momentum)
-                    .with_weight_decay(some_decay())
-                    .with_adjust_lr_fn(AdjustLrFn::MatchRmsAdamW);
-                let matrices = matrices_of_blocks(network);
-                Optimizer::Muon { matrices, muon: adapted(muon.build()), adamw: adapted(config.adamw(decay).build()) }
-            }
-        }
+        };
+        let muon = matches!(config, OptimizerConfig::Muon(_)).then(|| {
+            let momentum = MomentumConfig { momentum: b.momentum, dampening: 0.0, nesterov: true };
+            let muon = MuonConfig::new()
+                .with_momentum(momentum)
+                .with_weight_decay(some_decay())
+                .with_adjust_lr_fn(AdjustLrFn::MatchRmsAdamW);
+            (matrices_of_blocks(network), OptimizerAdaptor::from(muon.build()))
+        });
+        Optimizer { rule, muon }
     }
 
-    /// One step down the gradient, which is multiplied by the factor (`[1]`) first.
-    pub fn step(
-        &mut self,
-        rate: f64,
-        network: Network<B>,
-        mut grads: GradientsParams,
-        factor: Option<Tensor<B::InnerBackend, 1>>,
-    ) -> Network<B> {
-        match self {
-            Optimizer::AdamW(adamw) => {
-                adamw.optim().set(factor);
-                adamw.step(rate, network, grads)
-            }
-            Optimizer::Adam(adam) => {
-                adam.optim().set(factor);
-                adam.step(rate, network, grads)
-            }
-            Optimizer::Muon { matrices, muon, adamw } => {
-                muon.optim().set(factor.clone());
-                adamw.optim().set(factor);
-                let mut theirs = GradientsParams::new();
-                for &id in matrices.iter() {
-                    if let Some(grad) = grads.remove::<B::InnerBackend, 2>(id) {
-                        theirs.register::<B::InnerBackend, 2>(id, grad);
-                    }
-                }
-                let network = muon.step(rate, network, theirs);
-                adamw.step(rate, network, grads)
+    /// One step down a gradient, which is laid out as the weights are.
+    pub fn step(&mut self, rate: f64, trained: &mut Trained<B>, gradient: Tensor<B::InnerBackend, 1>) {
+        let both = (trained.weights().clone(), gradient.clone());
+        let weights = match &mut self.rule {
+            Rule::AdamW(rule, state) => follow(rule, rate, both, state),
+            Rule::Adam(rule, state) => follow(rule, rate, both, state),
+        };
+        let Some((matrices, muon)) = &mut self.muon else {
+            return trained.set(weights);
+        };
+        // AdamW has gone over all of them; what is Muon's is not taken from it.
+        let (mut grads, mut theirs) = (trained.cut(&gradient), GradientsParams::new());
+        for &id in matrices.iter() {
+            if let Some(grad) = grads.remove::<B::InnerBackend, 2>(id) {
+                theirs.register::<B::InnerBackend, 2>(id, grad);
             }
         }
+        let network = muon.step(rate, trained.network(), theirs);
+        trained.take(network, &weights, &|id| !matrices.contains(&id));
     }
 
     /// Writes what it remembers into a folder.
     pub fn save(&self, folder: &Path) -> Result<(), RecorderError> {
-        let files = Files::new();
-        match self {
-            Optimizer::AdamW(o) => Recorder::<B>::record(&files, o.to_record(), folder.join("optimizer")),
-            Optimizer::Adam(o) => Recorder::<B>::record(&files, o.to_record(), folder.join("optimizer")),
-            Optimizer::Muon { muon, adamw, .. } => {
-                Recorder::<B>::record(&files, muon.to_record(), folder.join("muon"))?;
-                Recorder::<B>::record(&files, adamw.to_record(), folder.join("optimizer"))
-            }
+        let (files, at) = (Files::new(), folder.join("optimizer"));
+        match &self.rule {
+            Rule::AdamW(_, state) => Recorder::<B::InnerBackend>::record(&files, state.clone(), at),
+            Rule::Adam(_, state) => Recorder::<B::InnerBackend>::record(&files, state.clone(), at),
+        }?;
+        match &self.muon {
+            Some((_, muon)) => Recorder::<B>::record(&files, muon.to_record(), folder.join("muon")),
+            None => Ok(()),
         }
     }
 
     /// Remembers what was written.
     pub fn load(self, folder: &Path, network: &Network<B>, device: &B::Device) -> Result<Self, RecorderError> {
-        let files = Files::new();
-        let at = folder.join("optimizer");
-        Ok(match self {
-            Optimizer::AdamW(o) => Optimizer::AdamW(o.load_record(Recorder::<B>::load(&files, at, device)?)),
-            Optimizer::Adam(o) => Optimizer::Adam(o.load_record(Recorder::<B>::load(&files, at, device)?)),
-            Optimizer::Muon { muon, adamw, .. } => Optimizer::Muon {
-                // A loaded network has the ids that it was saved with.
-                matrices: matrices_of_blocks(network),
-                muon: muon.load_record(Recorder::<B>::load(&files, folder.join("muon"), device)?),
-                adamw: adamw.load_record(Recorder::<B>::load(&files, at, device)?),
-            },
-        })
+        let (files, at) = (Files::new(), folder.join("optimizer"));
+        let rule = match self.rule {
+            Rule::AdamW(rule, _) => Rule::AdamW(rule, Recorder::<B::InnerBackend>::load(&files, at, device)?),
+            Rule::Adam(rule, _) => Rule::Adam(rule, Recorder::<B::InnerBackend>::load(&files, at, device)?),
+        };
+        let muon = match self.muon {
+            // A loaded network has the ids that it was saved with.
+            Some((_, muon)) => {
+                let record = Recorder::<B>::load(&files, folder.join("muon"), device)?;
+                Some((matrices_of_blocks(network), muon.load_record(record)))
+            }
+            None => None,
+        };
+        Ok(Optimizer { rule, muon })
     }
 }
 
@@ -238,10 +231,8 @@ mod tests {
     fn muon_takes_the_matrices_of_the_blocks() {
         type B = Autodiff<burn_flex::Flex>;
         let network = Network::<B>::new(&Config::tiny(), &Default::default());
-        let Optimizer::Muon { matrices, .. } = Optimizer::new(&OptimizerConfig::Muon(Betas::default()), 0.01, &network)
-        else {
-            panic!("Muon was asked for");
-        };
+        let optimizer = Optimizer::new(&OptimizerConfig::Muon(Betas::default()), 0.01, &network);
+        let (matrices, _) = optimizer.muon.expect("Muon was asked for");
         // A block has query, key, value, out, two of the feed-forward part and three of smolgen.
         assert_eq!(matrices.len() % 9, 0, "{}", matrices.len());
         assert!(!matrices.is_empty());

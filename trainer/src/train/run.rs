@@ -22,6 +22,7 @@ use super::machines::{MOST, Machines, MachinesError, Place, Told};
 use super::optimizer::Optimizer;
 use super::recipe::{Budget, Part, Recipe};
 use super::step::{Means, Split, StepLoss, Work, gradients};
+use super::trained::Trained;
 use crate::data::loader::Loader;
 use crate::data::mixture::Mixture;
 use crate::data::sample::Sample;
@@ -163,15 +164,20 @@ where
     if t.part == Part::Time {
         network = network.only_time();
     }
+    let mut trained = Trained::new(network);
+    let mut average = trained.lay_out(&average);
+    let save = |trained: &Trained<B>, average: &Network<_>, optimizer: &Optimizer<B>, state: &State| {
+        checkpoint::save::<B>(&options.run, &trained.network(), average, optimizer, state)
+    };
 
     if state.step == 0 {
         // What would fail hours later is to fail now: a step's arithmetic, and the writing of a checkpoint.
         let few = mixture.set(t.seed, t.batch.min(64));
-        let (_, loss) = gradients(&network, cut(&few), &aims, &means);
+        let (_, loss) = gradients(&trained, cut(&few), &aims, &means);
         if !loss.read(1.0).is_finite() {
             return Err(TrainError::NotANumber { from: 0, to: 0, seed: t.seed });
         }
-        checkpoint::save::<B>(&options.run, &network, &average, &optimizer, &state)?;
+        save(&trained, &trained.network_with(&average).valid(), &optimizer, &state)?;
     }
     machines.send_start(&options.run, state.step)?;
     let mut loader = Loader::new(mixture.clone(), (t.seed, t.batch), state.step, options.loaders, cut);
@@ -179,7 +185,6 @@ where
     let log = Log::open(&options.run, state.step)?;
     let mut since = StepLoss::<B::InnerBackend>::zero(device);
     let mut looked_at = state.step;
-    let mut norm = 0.0;
     let (mut last_save, mut clock) = (state.seconds, Instant::now());
     let mut speed = (state.step, state.seconds);
     let progress = |state: &State| match t.budget {
@@ -192,11 +197,12 @@ where
         let rate = t.schedule.rate(t.learning_rate, t.warmup, progress(&state));
         told.stop = options.interrupted.load(Ordering::Relaxed);
         let (grads, loss);
-        (grads, loss, told) = machines.gather(&network, gradients(&network, work, &aims, &means), told)?;
+        (grads, loss, told) = machines.gather(trained.frame(), gradients(&trained, work, &aims, &means), told)?;
         state.seconds += std::mem::take(&mut told.seconds);
-        let (length, factor) = Length::of::<B, _>(&network, &grads, t.clip).map(|l| (l.norm, l.factor)).unzip();
-        network = optimizer.step(rate, network, grads, factor);
-        average = ema::update(average, &network.valid(), t.ema, state.step);
+        let gradient = trained.gradient(&grads);
+        let length = Length::of(gradient.clone(), t.clip);
+        optimizer.step(rate, &mut trained, gradient * length.factor);
+        average = ema::update(average, trained.weights().clone(), t.ema, state.step);
         since = since.plus(loss);
         state.step += 1;
         told.seconds = clock.elapsed().as_secs_f64();
@@ -208,7 +214,7 @@ where
             if !loss.is_finite() {
                 return Err(TrainError::NotANumber { from: looked_at, to: state.step, seed: t.seed });
             }
-            norm = length.map_or(norm, |n| n.into_scalar().elem::<f64>());
+            let norm = length.norm.into_scalar().elem();
             let per_second = (state.step - speed.0) as f64 * t.batch as f64 / (state.seconds - speed.1).max(1e-9);
             speed = (state.step, state.seconds);
             looked_at = state.step;
@@ -233,13 +239,15 @@ where
         }
         if state.seconds - last_save > options.every * 60.0 {
             last_save = state.seconds;
-            checkpoint::save::<B>(&options.run, &network, &average, &optimizer, &state)?;
+            let average = trained.network_with(&average).valid();
+            save(&trained, &average, &optimizer, &state)?;
             validate(&average, validation, options, &state, &log, &bar, device)?;
             clock = Instant::now();
         }
     }
     state.seconds += told.seconds;
-    checkpoint::save::<B>(&options.run, &network, &average, &optimizer, &state)?;
+    let average = trained.network_with(&average).valid();
+    save(&trained, &average, &optimizer, &state)?;
     validate(&average, validation, options, &state, &log, &bar, device)?;
     Card::new(&options.run, &state, &mixture, &options.backend, options.init.as_deref()).write(&options.run)?;
     bar.finish();

@@ -6,11 +6,12 @@ use burn::tensor::activation::{log_softmax, tanh};
 use burn::tensor::backend::AutodiffBackend;
 use burn::tensor::{DType, ElementConversion, FloatDType, Tensor};
 use glance::evaluate::BackendName;
-use glance::network::{Kernels, Layout, Moves, Network, Output, ValueHead};
+use glance::network::{Kernels, Layout, Moves, Output, ValueHead};
 
 use super::batch::{Aims, Batch, Parcel, value_target};
 use super::machines::Share;
 use super::recipe::{Compute, PolicyLoss};
+use super::trained::Trained;
 use crate::data::sample::Sample;
 
 /// Losses, summed over positions: `[1]` each.
@@ -179,7 +180,8 @@ struct Widen<'a>(&'a mut GradientsParams);
 impl<B: AutodiffBackend> ModuleVisitor<B> for Widen<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<B, D>>) {
         if let Some(grad) = self.0.remove::<B::InnerBackend, D>(param.id) {
-            self.0.register::<B::InnerBackend, D>(param.id, grad.cast(FloatDType::F32));
+            let wide = if grad.dtype() == DType::F32 { grad } else { grad.cast(FloatDType::F32) };
+            self.0.register::<B::InnerBackend, D>(param.id, wide);
         }
     }
 }
@@ -187,7 +189,7 @@ impl<B: AutodiffBackend> ModuleVisitor<B> for Widen<'_> {
 /// Gradients of the mean loss over a batch, on the network's device, which is the first. Each worker computes on one of the
 /// devices: a copy of the weights goes there, the gradient of its part comes back.
 pub fn gradients<B>(
-    network: &Network<B>,
+    trained: &Trained<B>,
     work: Work,
     aims: &Aims,
     means: &Means<B::Device>,
@@ -198,14 +200,10 @@ where
 {
     let Work { parts, positions, moves, outcomes, timed } = work;
     let devices = means.devices;
-    let head = &network.config().value;
+    let head = &trained.frame().config().value;
     let part = |worker: usize, parcels: Vec<Parcel>| {
         let device = &devices[worker % devices.len()];
-        // A copy of its own: its gradients' graph is not tied to the other threads'.
-        let network = match means.precision {
-            Compute::F32 => network.clone().fork(device),
-            Compute::Bf16 => network.clone().fork(device).computing_in(DType::BF16),
-        };
+        let network = trained.copy(means.precision, device);
         let mut sum = GradientsAccumulator::new();
         let mut loss = StepLoss::zero(device);
         for parcel in parcels {
@@ -249,7 +247,7 @@ where
     let mut sum = GradientsAccumulator::new();
     let mut loss = StepLoss::zero(&devices[0]);
     for (grads, part) in parts {
-        sum.accumulate(network, grads);
+        sum.accumulate(trained.frame(), grads);
         loss = loss.plus(part);
     }
     (sum.grads(), loss)
