@@ -18,8 +18,10 @@ const LINE: u32 = 32;
 const HEIGHT: u32 = 8;
 /// Cubes that keep a large GPU busy.
 const CUBES: usize = 1024;
-/// Rows that a unit has at least.
-const EACH: usize = 8;
+/// Rows of a piece at least.
+const SHORT: usize = 64;
+/// Rows that are summed up at once, which is also the most pieces: two stages do.
+const AT_ONCE: usize = 256;
 
 /// Sums of pieces of `length` rows: `[rows, d]` to `[pieces, d]`.
 #[cube(launch_unchecked)]
@@ -64,7 +66,7 @@ pub(super) fn sum_rows<R: CubeRuntime>(x: CubeTensor<R>) -> Option<CubeTensor<R>
         return None;
     }
     let across = d.div_ceil(LINE as usize);
-    let pieces = (CUBES / across).min(rows / (EACH * HEIGHT as usize)).max(1);
+    let pieces = if rows <= AT_ONCE { 1 } else { (CUBES / across).clamp(1, AT_ONCE).min(rows / SHORT) };
     let length = rows.div_ceil(pieces);
     let pieces = rows.div_ceil(length);
     let (client, dtype) = (x.client.clone(), x.dtype);
