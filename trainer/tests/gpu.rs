@@ -88,6 +88,52 @@ fn the_gradient_of_softmax_is_the_same_everywhere() {
     }
 }
 
+#[cfg(feature = "cuda")]
+#[test]
+fn attention_in_half_precision_is_much_the_same_everywhere() {
+    use burn::tensor::FloatDType;
+    use burn::tensor::bf16;
+    use glance::network::Shape;
+
+    // Boards, which have kernels of their own, with heads of every width for them; and tokens or heads that are not for these.
+    for ([n, tokens, heads, c], of_bias) in [
+        ([3, 64, 2, 32], Some([3, 2])),
+        ([2, 64, 3, 16], Some([1, 3])),
+        ([1, 64, 2, 64], None),
+        ([2, 64, 1, 48], Some([2, 1])),
+        ([2, 77, 2, 16], Some([1, 1])),
+    ] {
+        let rows = [n * tokens, heads * c];
+        let given: Vec<TensorData> = (0..4).map(|_| random(rows)).collect();
+        let bias = of_bias.map(|[n, heads]| random([n, heads, tokens, tokens]));
+        let shape = Shape { tokens, heads };
+        fn run<B: Kernels>(
+            given: &[TensorData],
+            bias: Option<&TensorData>,
+            shape: Shape,
+            to: FloatDType,
+        ) -> Vec<Vec<f32>> {
+            // Rounded on both sides, so that both are given the same.
+            let half = |x: &TensorData| x.clone().convert::<bf16>().convert::<f32>();
+            let rows = |x: &TensorData| Tensor::<B, 2>::from_data(half(x), &Default::default()).cast(to);
+            let row = |i: usize| rows(&given[i]).into_primitive().tensor();
+            let bias = bias
+                .map(|x| Tensor::<B, 4>::from_data(half(x), &Default::default()).cast(to).into_primitive().tensor());
+            let [out, weights] = B::weighed_attention([row(0), row(1), row(2)], bias, shape);
+            let made_from = [row(0), row(1), row(2), weights.clone()];
+            let [dq, dk, dv, scores] = B::attention_gradient(row(3), made_from, shape);
+            let (rows, maps) = ([out, dq, dk, dv].map(numbers::<B, 2>), [weights, scores].map(numbers::<B, 4>));
+            rows.into_iter().chain(maps).collect()
+        }
+        let gpu = run::<Gpu>(&given, bias.as_ref(), shape, FloatDType::BF16);
+        let cpu = run::<Cpu>(&given, bias.as_ref(), shape, FloatDType::F32);
+        for (name, (gpu, cpu)) in ["out", "dq", "dk", "dv", "weights", "scores"].iter().zip(gpu.iter().zip(&cpu)) {
+            let size = cpu.iter().fold(0.0f32, |most, x| most.max(x.abs()));
+            within(&format!("{name} of {n} x {tokens} x {heads} x {c}"), gpu, cpu, |_| 0.06 * size);
+        }
+    }
+}
+
 #[test]
 fn normalisation_and_its_gradient_are_the_same_everywhere() {
     for shape in [[70, 256], [3, 20], [1, 1024]] {

@@ -16,7 +16,8 @@ use cubecl::{calculate_cube_count_elemwise, cube};
 
 use super::super::precision::wide;
 use super::{
-    EPSILON, Kernels, from, into, over_rows, rms_norm_parts, rms_norm_parts_gradient, weighed, weighed_gradient,
+    EPSILON, Kernels, Shape, attention, from, into, over_rows, rms_norm_parts, rms_norm_parts_gradient, scale,
+    tensor_cores, weighed, weighed_gradient,
 };
 
 /// The row of this unit's line.
@@ -314,12 +315,12 @@ pub(super) fn furthest<R: CubeRuntime>(x: &CubeTensor<R>) -> usize {
 }
 
 /// A new tensor beside another, of the same shape.
-fn like<R: CubeRuntime>(x: &CubeTensor<R>, dtype: DType) -> CubeTensor<R> {
+pub(super) fn like<R: CubeRuntime>(x: &CubeTensor<R>, dtype: DType) -> CubeTensor<R> {
     empty_device_dtype(x.client.clone(), x.device.clone(), x.meta.shape().clone(), dtype)
 }
 
 /// The same strides, with none where there is one for all.
-fn spread<R: CubeRuntime>(mut x: CubeTensor<R>) -> CubeTensor<R> {
+pub(super) fn spread<R: CubeRuntime>(mut x: CubeTensor<R>) -> CubeTensor<R> {
     for dim in 0..x.meta.num_dims() {
         if x.meta.shape()[dim] == 1 {
             x.meta.strides_mut()[dim] = 0;
@@ -381,6 +382,29 @@ where
             );
         }
         out
+    }
+
+    fn weighed_attention(
+        qkv: [FloatTensor<Self>; 3],
+        bias: Option<FloatTensor<Self>>,
+        shape: Shape,
+    ) -> [FloatTensor<Self>; 2] {
+        let factor = scale(&from::<Self, 2>(qkv[0].clone()), shape.heads) as f32;
+        let alone = shape.tokens == tensor_cores::SQUARES;
+        let made = if alone { tensor_cores::attention(qkv.clone(), bias.clone(), shape.heads, factor) } else { None };
+        made.unwrap_or_else(|| attention::composed::<Self>(qkv, bias, shape))
+    }
+
+    fn attention_gradient(
+        dy: FloatTensor<Self>,
+        made_from: [FloatTensor<Self>; 4],
+        shape: Shape,
+    ) -> [FloatTensor<Self>; 4] {
+        let factor = scale(&from::<Self, 2>(made_from[0].clone()), shape.heads) as f32;
+        let alone = shape.tokens == tensor_cores::SQUARES;
+        let (given, saved) = (dy.clone(), made_from.clone());
+        let made = if alone { tensor_cores::attention_gradient(given, saved, shape.heads, factor) } else { None };
+        made.unwrap_or_else(|| attention::composed_gradient::<Self>(dy, made_from, shape))
     }
 
     fn weight_gradient(x: FloatTensor<Self>, dy: FloatTensor<Self>) -> FloatTensor<Self> {

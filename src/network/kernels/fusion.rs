@@ -9,7 +9,7 @@ use burn_fusion::stream::{Operation, OperationStreams};
 use burn_fusion::{Fusion, FusionBackend, FusionRuntime};
 use burn_ir::{CustomOpIr, HandleContainer, OperationIr, TensorIr};
 
-use super::Kernels;
+use super::{Kernels, Shape as Rows, attention, tensor_cores};
 
 /// An operation of the backend below, with the tensors that it was given.
 struct Own<B, F> {
@@ -82,6 +82,42 @@ impl<B: FusionBackend + Kernels> Kernels for Fusion<B> {
             vec![B::attend_gradient(p, dp)]
         });
         out
+    }
+
+    fn weighed_attention(
+        qkv: [FloatTensor<Self>; 3],
+        bias: Option<FloatTensor<Self>>,
+        shape: Rows,
+    ) -> [FloatTensor<Self>; 2] {
+        let [q, _, _] = &qkv;
+        let ([rows, d], dtype, Rows { tokens, heads }) = (q.shape.dims(), q.dtype, shape);
+        if !tensor_cores::suit(dtype, tokens, d / heads) {
+            return attention::composed::<Self>(qkv, bias, shape);
+        }
+        let outputs = [(q.shape.clone(), dtype), (Shape::new([rows / tokens, heads, tokens, tokens]), dtype)];
+        let inputs = qkv.into_iter().chain(bias).collect();
+        register::<B, _, 2>("attention", inputs, outputs, move |tensors| {
+            let mut tensors = tensors.into_iter();
+            let qkv = std::array::from_fn(|_| tensors.next().unwrap_or_else(|| unreachable!("there are three")));
+            B::weighed_attention(qkv, tensors.next(), shape).into()
+        })
+    }
+
+    fn attention_gradient(
+        dy: FloatTensor<Self>,
+        made_from: [FloatTensor<Self>; 4],
+        shape: Rows,
+    ) -> [FloatTensor<Self>; 4] {
+        let [q, k, v, weights] = &made_from;
+        if !tensor_cores::suit(q.dtype, shape.tokens, q.shape[1] / shape.heads) {
+            return attention::composed_gradient::<Self>(dy, made_from, shape);
+        }
+        let outputs = [q, k, v, weights].map(|x| (x.shape.clone(), x.dtype));
+        let inputs = std::iter::once(dy).chain(made_from).collect();
+        register::<B, _, 4>("attention_gradient", inputs, outputs, move |tensors| {
+            let [dy, q, k, v, weights] = fixed(tensors);
+            B::attention_gradient(dy, [q, k, v, weights], shape).into()
+        })
     }
 
     fn weight_gradient(x: FloatTensor<Self>, dy: FloatTensor<Self>) -> FloatTensor<Self> {

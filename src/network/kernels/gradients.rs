@@ -4,12 +4,11 @@ use burn::backend::Autodiff;
 use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind, unary};
-use burn::tensor::Tensor;
 use burn::tensor::backend::Backend;
 use burn::tensor::ops::{FloatTensor, IntTensor};
 
 use super::layers::{AddRow, Product, ScaleByRow};
-use super::{Curve, Kernels, Shape, attention_weights, from, into, scale, split_heads};
+use super::{Curve, Kernels, Shape, from, into};
 
 #[derive(Debug)]
 struct Attention;
@@ -17,36 +16,16 @@ struct Attention;
 /// What the gradients are made from: q, k, v in rows, the attention weights, and how the rows are to be read.
 type Saved<B> = ([FloatTensor<B>; 4], Shape);
 
-/// Gradients of q, k and v in rows, and of the scores `[n, heads, tokens, tokens]`.
-struct Parts<B: Backend> {
-    rows: [Tensor<B, 2>; 3],
-    scores: Tensor<B, 4>,
-}
-
-fn attention_gradients<B: Kernels>(grad: FloatTensor<B>, (saved, shape): Saved<B>) -> Parts<B> {
-    let [q, k, v, p] = saved;
-    let [q, k, v] = [q, k, v].map(from::<B, 2>);
-    let p: Tensor<B, 4> = from(p);
-    let scale = scale(&q, shape.heads);
-    let grad = split_heads(from::<B, 2>(grad), shape);
-    let merge = |x: Tensor<B, 4>| from::<B, 2>(B::merge_heads(into(x)));
-    let dv = p.clone().swap_dims(2, 3).matmul(grad.clone());
-    let dp = grad.matmul(split_heads(v, shape).swap_dims(2, 3));
-    let scores: Tensor<B, 4> = from(B::attend_gradient(into(p), into(dp)));
-    let dq = merge(scores.clone().matmul(split_heads(k, shape))).mul_scalar(scale);
-    let dk = merge(scores.clone().swap_dims(2, 3).matmul(split_heads(q, shape))).mul_scalar(scale);
-    Parts { rows: [dq, dk, merge(dv)], scores }
-}
-
 impl<B: Kernels> Backward<B, 3> for Attention {
     type State = Saved<B>;
 
     fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let grad = grads.consume::<B>(&ops.node);
-        let parts = attention_gradients::<B>(grad, ops.state);
-        for (node, grad) in ops.parents.into_iter().zip(parts.rows) {
+        let dy = grads.consume::<B>(&ops.node);
+        let (saved, shape) = ops.state;
+        let [q, k, v, _] = B::attention_gradient(dy, saved, shape);
+        for (node, gradient) in ops.parents.into_iter().zip([q, k, v]) {
             if let Some(node) = node {
-                grads.register::<B>(node.id, into(grad));
+                grads.register::<B>(node.id, gradient);
             }
         }
     }
@@ -57,30 +36,37 @@ impl<B: Kernels> Backward<B, 4> for Attention {
     type State = (Saved<B>, [usize; 4]);
 
     fn backward(self, ops: Ops<Self::State, 4>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let grad = grads.consume::<B>(&ops.node);
-        let (saved, shape) = ops.state;
-        let parts = attention_gradients::<B>(grad, saved);
-        let [q, k, v, bias] = ops.parents;
-        for (node, grad) in [q, k, v].into_iter().zip(parts.rows) {
+        let dy = grads.consume::<B>(&ops.node);
+        let ((saved, shape), of_bias) = ops.state;
+        let [q, k, v, scores] = B::attention_gradient(dy, saved, shape);
+        let [of_q, of_k, of_v, node] = ops.parents;
+        for (node, gradient) in [of_q, of_k, of_v].into_iter().zip([q, k, v]) {
             if let Some(node) = node {
-                grads.register::<B>(node.id, into(grad));
+                grads.register::<B>(node.id, gradient);
             }
         }
-        if let Some(node) = bias {
-            // What was the same for several takes the gradients of all of them.
-            let [n, heads, tokens, others] = parts.scores.dims();
-            let over_positions = if shape[0] == 1 && n != 1 {
-                let rows = parts.scores.reshape([n, heads * tokens * others]);
-                from::<B, 2>(B::sum_rows(into(rows))).reshape([1, heads, tokens, others])
-            } else {
-                parts.scores
-            };
-            let summed = (1..4).fold(over_positions, |sum, dim| {
-                if shape[dim] == 1 && sum.dims()[dim] != 1 { sum.sum_dim(dim) } else { sum }
-            });
-            grads.register::<B>(node.id, into(summed));
+        if let Some(node) = node {
+            grads.register::<B>(node.id, bias_gradient::<B>(scores, of_bias));
         }
     }
+}
+
+/// What was the same for several takes the gradients of all of them.
+fn bias_gradient<B: Kernels>(scores: FloatTensor<B>, shape: [usize; 4]) -> FloatTensor<B> {
+    let scores = from::<B, 4>(scores);
+    let [n, heads, tokens, others] = scores.dims();
+    let over_positions = if shape[0] == 1 && n != 1 {
+        let rows = scores.reshape([n, heads * tokens * others]);
+        from::<B, 2>(B::sum_rows(into(rows))).reshape([1, heads, tokens, others])
+    } else {
+        scores
+    };
+    into((1..4).fold(
+        over_positions,
+        |sum, dim| {
+            if shape[dim] == 1 && sum.dims()[dim] != 1 { sum.sum_dim(dim) } else { sum }
+        },
+    ))
 }
 
 /// An activation; its state is the derivatives.
@@ -141,9 +127,8 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         let (q, k, v) = (q.primitive, k.primitive, v.primitive);
         // The attended values, and what the gradients will want.
         let look = |bias: Option<FloatTensor<B>>, [q, k, v]: [FloatTensor<B>; 3]| {
-            let p = attention_weights::<B>(from(q.clone()), from(k.clone()), bias, shape);
-            let out = p.clone().matmul(split_heads(from::<B, 2>(v.clone()), shape));
-            (([q, k, v, into(p)], shape), B::merge_heads(into(out)))
+            let [out, weights] = B::weighed_attention([q.clone(), k.clone(), v.clone()], bias, shape);
+            (([q, k, v, weights], shape), out)
         };
         let Some(bias) = bias else {
             return match Attention.prepare::<C>(nodes).compute_bound().stateful() {

@@ -4,6 +4,7 @@
 //! A backend gets the plain composition (or its own fused kernel); under [`Autodiff`] the gradients are written
 //! out by hand, which saves both time and memory on every backend.
 
+mod attention;
 #[cfg(feature = "gpu")]
 mod cube;
 mod flex;
@@ -16,6 +17,8 @@ mod layers;
 #[cfg(feature = "gpu")]
 mod over_rows;
 mod rows;
+#[cfg(feature = "gpu")]
+mod tensor_cores;
 
 use burn::tensor::activation::softmax;
 use burn::tensor::backend::Backend;
@@ -38,9 +41,27 @@ pub trait Kernels: Backend {
         bias: Option<FloatTensor<Self>>,
         shape: Shape,
     ) -> FloatTensor<Self> {
-        let [q, k, v] = [q, k, v].map(|t| from::<Self, 2>(t));
-        let p = attention_weights(q, k, bias, shape);
-        Self::merge_heads(into(p.matmul(split_heads(v, shape))))
+        let [out, _] = Self::weighed_attention([q, k, v], bias, shape);
+        out
+    }
+
+    /// [`biased_attention`](Kernels::biased_attention), and the weights of its softmax, `[n, heads, tokens, tokens]`.
+    fn weighed_attention(
+        qkv: [FloatTensor<Self>; 3],
+        bias: Option<FloatTensor<Self>>,
+        shape: Shape,
+    ) -> [FloatTensor<Self>; 2] {
+        attention::composed::<Self>(qkv, bias, shape)
+    }
+
+    /// From the gradient of [`weighed_attention`](Kernels::weighed_attention)'s rows those of q, k and v, and of the scores with their bias,
+    /// `[n, heads, tokens, tokens]`. Made from q, k, v and the softmax's weights.
+    fn attention_gradient(
+        dy: FloatTensor<Self>,
+        made_from: [FloatTensor<Self>; 4],
+        shape: Shape,
+    ) -> [FloatTensor<Self>; 4] {
+        attention::composed_gradient::<Self>(dy, made_from, shape)
     }
 
     /// `softmax(scores × scale + bias)` over the last dimension of `[n, heads, tokens, tokens]`; the bias as in
@@ -144,18 +165,6 @@ pub struct Shape {
 pub(in crate::network) fn split_heads<B: Backend>(x: Tensor<B, 2>, Shape { tokens, heads }: Shape) -> Tensor<B, 4> {
     let [rows, d] = x.dims();
     x.reshape([rows / tokens, tokens, heads, d / heads]).swap_dims(1, 2)
-}
-
-/// `softmax(q·kᵀ/√c + bias)`: `[n, heads, tokens, tokens]`.
-fn attention_weights<B: Kernels>(
-    q: Tensor<B, 2>,
-    k: Tensor<B, 2>,
-    bias: Option<FloatTensor<B>>,
-    shape: Shape,
-) -> Tensor<B, 4> {
-    let scale = scale(&q, shape.heads);
-    let scores = split_heads(q, shape).matmul(split_heads(k, shape).swap_dims(2, 3));
-    from(B::attend(into(scores), bias, scale))
 }
 
 /// `softmax(scores × scale + bias)` over the last dimension.
