@@ -3,6 +3,7 @@
 # stand-ins for threads, warps and tensor cores, and has to compute what the CPU's own backend does:
 #
 #     trainer/tests/cuda/run.sh                  # tests/gpu.rs, all of it; any further arguments are for cargo
+#     STAND_IN_SKEWED=1 trainer/tests/cuda/run.sh    # the same with warps out of step, which finds barriers that are missing
 #
 # Or any program, with the real compiler of kernels, which shows that its kernels compile for a GPU of DEVICE_VERSION (90: an H200), and
 # how many it starts; they are not run, and what it computes means nothing:
@@ -42,7 +43,10 @@ if [ "${1:-}" = --only-compile ]; then
     shift
     LD_LIBRARY_PATH=$made/real:$CUDA_PATH/lib:${LD_LIBRARY_PATH:-} exec "$@"
 fi
-export STAND_IN_CACHE="$made/kernels" STAND_IN_COMPILE="$here/compile.sh"
+# Kernels that were compiled with other stand-ins are not these.
+STAND_IN_CACHE=$made/kernels/$(cat "$here/threads.h" "$here/mma.h" "$here/compile.sh" | cksum | cut -d ' ' -f 1)
+mkdir -p "$STAND_IN_CACHE"
+export STAND_IN_CACHE STAND_IN_COMPILE="$here/compile.sh"
 # Above 80 Burn uses copies that have no stand-in.
 export DEVICE_VERSION=80
 LD_LIBRARY_PATH=$made/cpu:${LD_LIBRARY_PATH:-} exec cargo test --manifest-path "$root/Cargo.toml" -p glance-trainer --features cuda \

@@ -95,6 +95,35 @@ static bool release(int from, int to, State barrier) {
     return waiting;
 }
 
+static bool run(int thread) {
+    if (threads[thread].state != READY) return false;
+    running = thread;
+    threadIdx = threads[thread].index;
+    stand_in_switch(&scheduler, threads[thread].stack_pointer);
+    return true;
+}
+
+// Runs all threads of a block to the block's next barrier, and says whether that lets any go on. All warps keep step, or, with
+// STAND_IN_SKEWED set, each goes as far as it can before the one below it begins, which shows where a barrier is missing.
+static bool run_to_barrier() {
+    static const bool skewed = std::getenv("STAND_IN_SKEWED");
+    if (skewed) {
+        for (int first = (count - 1) / WARP * WARP; first >= 0; first -= WARP) {
+            const int end = std::min(first + WARP, count);
+            for (bool going = true; going;) {
+                going = false;
+                for (int i = end - 1; i >= first; i--) going |= run(i);
+                going |= release(first, end, AT_WARP);
+            }
+        }
+        return release(0, count, AT_BLOCK);
+    }
+    bool going = false;
+    for (int i = 0; i < count; i++) going |= run(i);
+    for (int warp = 0; warp < count; warp += WARP) going |= release(warp, std::min(warp + WARP, count), AT_WARP);
+    return going || release(0, count, AT_BLOCK);
+}
+
 static void run_block() {
     for (int i = 0; i < count; i++) {
         Thread &t = threads[i];
@@ -108,17 +137,7 @@ static void run_block() {
         for (int r = 0; r < 6; r++) *--top = nullptr;
         t.stack_pointer = top;
     }
-    for (bool going = true; going;) {
-        going = false;
-        for (int i = 0; i < count; i++) {
-            if (threads[i].state != READY) continue;
-            going = true;
-            running = i;
-            threadIdx = threads[i].index;
-            stand_in_switch(&scheduler, threads[i].stack_pointer);
-        }
-        for (int warp = 0; warp < count; warp += WARP) going |= release(warp, std::min(warp + WARP, count), AT_WARP);
-        if (!going) going = release(0, count, AT_BLOCK);
+    while (run_to_barrier()) {
     }
     for (int i = 0; i < count; i++) {
         if (threads[i].state == DONE) continue;
