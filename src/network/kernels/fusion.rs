@@ -9,7 +9,7 @@ use burn_fusion::stream::{Operation, OperationStreams};
 use burn_fusion::{Fusion, FusionBackend, FusionRuntime};
 use burn_ir::{CustomOpIr, HandleContainer, OperationIr, TensorIr};
 
-use super::{Kernels, Shape as Rows, attention, tensor_cores};
+use super::{Kernels, Shape as Rows, attention, from, into, over_rows, tensor_cores};
 
 /// An operation of the backend below, with the tensors that it was given.
 struct Own<B, F> {
@@ -118,6 +118,18 @@ impl<B: FusionBackend + Kernels> Kernels for Fusion<B> {
             let [dy, q, k, v, weights] = fixed(tensors);
             B::attention_gradient(dy, [q, k, v, weights], shape).into()
         })
+    }
+
+    /// In pieces, if there are many more rows than columns: for long products Burn's choice of kernel keeps 128 sums a unit, more than it
+    /// has registers for.
+    fn product(x: FloatTensor<Self>, weights: FloatTensor<Self>) -> FloatTensor<Self> {
+        let ([rows, wide], [_, to]) = (x.shape.dims(), weights.shape.dims());
+        let (x, weights) = (from::<Self, 2>(x), from::<Self, 2>(weights));
+        let pieces = over_rows::square_pieces(rows, to);
+        if pieces == 1 {
+            return into(x.matmul(weights));
+        }
+        into(x.reshape([pieces, rows / pieces, wide]).matmul(weights.unsqueeze()).reshape([rows, to]))
     }
 
     fn weight_gradient(x: FloatTensor<Self>, dy: FloatTensor<Self>) -> FloatTensor<Self> {

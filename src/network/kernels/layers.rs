@@ -27,7 +27,7 @@ impl<B: Kernels> Backward<B, 2> for Product {
             ops.parents,
             ops.node,
             grads,
-            |dy| into(from::<B, 2>(dy).matmul(weights().transpose())),
+            |dy| B::row_gradient(dy, into(weights())),
             |dy| B::weight_gradient(into(rows()), dy),
         );
     }

@@ -109,6 +109,11 @@ pub trait Kernels: Backend {
         Self::float_matmul(x, weights)
     }
 
+    /// The gradient of [`product`](Kernels::product)'s rows, `dy·wᵀ`: `[rows, out]` and `[in, out]` to `[rows, in]`.
+    fn row_gradient(dy: FloatTensor<Self>, weights: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::product(dy, Self::float_transpose(weights))
+    }
+
     /// The gradient of [`product`](Kernels::product)'s weights, `xᵀ·dy` over all rows: `[in, out]` in single precision.
     fn weight_gradient(x: FloatTensor<Self>, dy: FloatTensor<Self>) -> FloatTensor<Self> {
         into(wide(from::<Self, 2>(x).transpose().matmul(from(dy))))

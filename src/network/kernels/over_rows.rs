@@ -104,6 +104,16 @@ fn pieces(rows: usize, tiles: usize, processors: usize) -> usize {
     pieces
 }
 
+/// Pieces that the rows of a product are cut into, so that each is twice as high as wide; one, where it is narrow or not high.
+pub(super) fn square_pieces(rows: usize, columns: usize) -> usize {
+    let mut pieces = 1;
+    while columns >= TILE / 2 && rows.is_multiple_of(pieces * 2) && rows / pieces > columns * 2 {
+        pieces *= 2;
+    }
+    // Only if the last piece is as wanted, and not where rows could not be cut any further.
+    if rows / pieces < columns * 4 { pieces } else { 1 }
+}
+
 /// `xᵀ·dy` over all rows, `[rows, in]` and `[rows, out]` to `[pieces, in, out]` in single precision: the sum over the pieces is left to
 /// be made. `None` where Burn has no kernel for it.
 pub(super) fn weight_gradient<R: CubeRuntime>(x: CubeTensor<R>, dy: CubeTensor<R>) -> Option<CubeTensor<R>> {
@@ -130,5 +140,16 @@ mod tests {
         assert_eq!(pieces(3 << 10, 1, 132), 4);
         assert_eq!(pieces(1001, 1, 132), 1);
         assert_eq!(pieces(600, 1, 132), 1);
+    }
+
+    #[test]
+    fn high_products_are_cut_into_pieces_twice_as_high_as_wide() {
+        assert_eq!(square_pieces(1 << 17, 256), 256);
+        assert_eq!(square_pieces(1 << 17, 512), 128);
+        // Neither narrow ones nor such as are not high, nor rows that have no such parts.
+        assert_eq!(square_pieces(1 << 17, 8), 1);
+        assert_eq!(square_pieces(600, 256), 2);
+        assert_eq!(square_pieces(500, 256), 1);
+        assert_eq!(square_pieces(10007, 64), 1);
     }
 }

@@ -156,6 +156,6 @@ where
     let average = network.valid().load_record(record);
     let record = Recorder::<B>::load(&records, folder.join("network"), device).map_err(content(folder))?;
     let network = network.load_record(record);
-    let optimizer = optimizer.load(folder, &network, device).map_err(content(folder))?;
+    let optimizer = optimizer.load(folder, &network, device).map_err(content(&folder.join("optimizer")))?;
     Ok((network, average, optimizer))
 }
