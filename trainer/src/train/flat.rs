@@ -1,7 +1,7 @@
 //! All weights that are trained in one tensor, one after another.
 //!
-//! The optimiser, the average and the gradient's length then are a few operations on that tensor each. With an operation for each of a
-//! network's hundred and more weight tensors instead, a GPU waits for the host to hand them out: they are thousands a step.
+//! The optimiser, the average and the gradient's length then are a few operations on that tensor each. With as many for each of a
+//! network's hundred and more weight tensors, a GPU waits for its host to hand them out.
 
 use std::collections::HashMap;
 use std::ops::Range;
