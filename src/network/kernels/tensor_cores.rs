@@ -69,11 +69,27 @@ fn product<F: Float>(
     sum
 }
 
-/// Puts a tile into the shared rows of this plane.
+/// The [`product`]s of these rows with `columns` tiles, put into the shared rows of this plane.
 #[cube]
-fn keep(tile: &Matrix<f32>, shared: &mut SharedMemory<f32>, column: usize) {
-    let at = UNIT_POS_Y as usize * ROWS + column;
-    cmma::store(&mut shared.slice_mut(at, at + ROWS), tile, ROW as u32, MatrixLayout::RowMajor);
+fn multiply<F: Float>(
+    left: &Slice<F>,
+    #[comptime] left_turned: bool,
+    left_stride: usize,
+    right: &Slice<F>,
+    #[comptime] right_turned: bool,
+    right_stride: usize,
+    #[comptime] tiles: usize,
+    #[comptime] columns: usize,
+    shared: &mut SharedMemory<f32>,
+) {
+    #[unroll]
+    for j in 0..columns {
+        let at = if right_turned { j * TILE * right_stride } else { (j * TILE).runtime() };
+        let own = right.slice(at, right.len());
+        let tile = product(left, left_turned, left_stride, &own, right_turned, right_stride, tiles);
+        let at = UNIT_POS_Y as usize * ROWS + j * TILE;
+        cmma::store(&mut shared.slice_mut(at, at + ROWS), &tile, ROW as u32, MatrixLayout::RowMajor);
+    }
 }
 
 /// Writes the first `c` columns of this plane's shared rows to rows of a tensor.
@@ -130,13 +146,8 @@ fn attend_heads<F: Float>(
 
     let of_q = head_start(q, position, head, c) + first * q.stride(0);
     let of_k = head_start(k, position, head, c);
-    let own = q.slice(of_q, q.len());
-    #[unroll]
-    for j in 0..PLANES {
-        let keys = k.slice(of_k + j * TILE * k.stride(0), k.len());
-        let tile = product(&own, false, q.stride(0), &keys, true, k.stride(0), comptime!(c / TILE));
-        keep(&tile, &mut shared, j * TILE);
-    }
+    let (own, keys) = (q.slice(of_q, q.len()), k.slice(of_k, k.len()));
+    multiply(&own, false, q.stride(0), &keys, true, k.stride(0), comptime!(c / TILE), PLANES, &mut shared);
     sync_cube();
 
     let of_weights = map_start(weights, position, head);
@@ -175,12 +186,8 @@ fn attend_heads<F: Float>(
 
     let of_v = head_start(v, position, head, c);
     let rows = attention.slice(UNIT_POS_Y as usize * ROWS, (UNIT_POS_Y as usize + 1) * ROWS);
-    #[unroll]
-    for j in 0..c / TILE {
-        let values = v.slice(of_v + j * TILE, v.len());
-        let tile = product(&rows, false, ROW.runtime(), &values, false, v.stride(0), PLANES);
-        keep(&tile, &mut shared, j * TILE);
-    }
+    let values = v.slice(of_v, v.len());
+    multiply(&rows, false, ROW.runtime(), &values, false, v.stride(0), PLANES, comptime!(c / TILE), &mut shared);
     sync_cube();
     let start = head_start(out, position, head, c) + first * out.stride(0);
     write(&shared, out, start, f32::new(1.0), c, line);
@@ -213,12 +220,8 @@ fn attend_heads_gradient<F: Float>(
     let of_dy = head_start(dy, position, head, c);
     let of_v = head_start(v, position, head, c);
     let own = dy.slice(of_dy + first * dy.stride(0), dy.len());
-    #[unroll]
-    for j in 0..PLANES {
-        let values = v.slice(of_v + j * TILE * v.stride(0), v.len());
-        let tile = product(&own, false, dy.stride(0), &values, true, v.stride(0), comptime!(c / TILE));
-        keep(&tile, &mut shared, j * TILE);
-    }
+    let values = v.slice(of_v, v.len());
+    multiply(&own, false, dy.stride(0), &values, true, v.stride(0), comptime!(c / TILE), PLANES, &mut shared);
     sync_cube();
 
     // Of the scores.
@@ -248,12 +251,8 @@ fn attend_heads_gradient<F: Float>(
     // Of the queries.
     let of_k = head_start(k, position, head, c);
     let rows = gradient.slice(UNIT_POS_Y as usize * ROWS, (UNIT_POS_Y as usize + 1) * ROWS);
-    #[unroll]
-    for j in 0..c / TILE {
-        let keys = k.slice(of_k + j * TILE, k.len());
-        let tile = product(&rows, false, ROW.runtime(), &keys, false, k.stride(0), PLANES);
-        keep(&tile, &mut shared, j * TILE);
-    }
+    let keys = k.slice(of_k, k.len());
+    multiply(&rows, false, ROW.runtime(), &keys, false, k.stride(0), PLANES, comptime!(c / TILE), &mut shared);
     sync_cube();
     let start = head_start(dq, position, head, c) + first * dq.stride(0);
     write(&shared, dq, start, factor, c, line);
@@ -262,12 +261,8 @@ fn attend_heads_gradient<F: Float>(
     // Of the keys.
     let of_q = head_start(q, position, head, c);
     let columns = gradient.slice(first, PLANES * ROWS);
-    #[unroll]
-    for j in 0..c / TILE {
-        let queries = q.slice(of_q + j * TILE, q.len());
-        let tile = product(&columns, true, ROW.runtime(), &queries, false, q.stride(0), PLANES);
-        keep(&tile, &mut shared, j * TILE);
-    }
+    let queries = q.slice(of_q, q.len());
+    multiply(&columns, true, ROW.runtime(), &queries, false, q.stride(0), PLANES, comptime!(c / TILE), &mut shared);
     sync_cube();
     let start = head_start(dk, position, head, c) + first * dk.stride(0);
     write(&shared, dk, start, factor, c, line);
@@ -275,12 +270,8 @@ fn attend_heads_gradient<F: Float>(
 
     // Of the values.
     let columns = weights.slice(of_weights + first * weights.stride(3), weights.len());
-    #[unroll]
-    for j in 0..c / TILE {
-        let rows = dy.slice(of_dy + j * TILE, dy.len());
-        let tile = product(&columns, true, weights.stride(2), &rows, false, dy.stride(0), PLANES);
-        keep(&tile, &mut shared, j * TILE);
-    }
+    let (tiles, rows) = (comptime!(c / TILE), dy.slice(of_dy, dy.len()));
+    multiply(&columns, true, weights.stride(2), &rows, false, dy.stride(0), PLANES, tiles, &mut shared);
     sync_cube();
     let start = head_start(dv, position, head, c) + first * dv.stride(0);
     write(&shared, dv, start, f32::new(1.0), c, line);
