@@ -14,10 +14,9 @@ use cubecl::ir::features::Plane;
 use cubecl::prelude::*;
 use cubecl::{calculate_cube_count_elemwise, cube};
 
-use super::super::precision::wide;
 use super::{
     EPSILON, Kernels, Shape, attention, from, into, over_rows, rms_norm_parts, rms_norm_parts_gradient, scale,
-    tensor_cores, weighed, weighed_gradient,
+    sum_of_rows, tensor_cores, weighed, weighed_gradient, weights_gradient,
 };
 
 /// The row of this unit's line.
@@ -390,9 +389,8 @@ where
         shape: Shape,
     ) -> [FloatTensor<Self>; 2] {
         let factor = scale(&from::<Self, 2>(qkv[0].clone()), shape.heads) as f32;
-        let alone = shape.tokens == tensor_cores::SQUARES;
-        let made = if alone { tensor_cores::attention(qkv.clone(), bias.clone(), shape.heads, factor) } else { None };
-        made.unwrap_or_else(|| attention::composed::<Self>(qkv, bias, shape))
+        tensor_cores::attention(qkv.clone(), bias.clone(), shape, factor)
+            .unwrap_or_else(|| attention::composed::<Self>(qkv, bias, shape))
     }
 
     fn attention_gradient(
@@ -401,10 +399,8 @@ where
         shape: Shape,
     ) -> [FloatTensor<Self>; 4] {
         let factor = scale(&from::<Self, 2>(made_from[0].clone()), shape.heads) as f32;
-        let alone = shape.tokens == tensor_cores::SQUARES;
-        let (given, saved) = (dy.clone(), made_from.clone());
-        let made = if alone { tensor_cores::attention_gradient(given, saved, shape.heads, factor) } else { None };
-        made.unwrap_or_else(|| attention::composed_gradient::<Self>(dy, made_from, shape))
+        tensor_cores::attention_gradient(dy.clone(), made_from.clone(), shape, factor)
+            .unwrap_or_else(|| attention::composed_gradient::<Self>(dy, made_from, shape))
     }
 
     fn weight_gradient(x: FloatTensor<Self>, dy: FloatTensor<Self>) -> FloatTensor<Self> {
@@ -414,12 +410,12 @@ where
                 let [pieces, from, to] = parts.dims();
                 into(if pieces == 1 { parts } else { parts.sum_dim(0) }.reshape([from, to]))
             }
-            None => into(wide(from::<Self, 2>(x).transpose().matmul(from(dy)))),
+            None => into(weights_gradient::<Self>(from(x), from(dy))),
         }
     }
 
     fn sum_rows(x: FloatTensor<Self>) -> FloatTensor<Self> {
-        over_rows::sum_rows(x.clone()).unwrap_or_else(|| into(wide(from::<Self, 2>(x).sum_dim(0))))
+        over_rows::sum_rows(x.clone()).unwrap_or_else(|| into(sum_of_rows::<Self>(from(x))))
     }
 
     fn rms_norm_scaled(x: FloatTensor<Self>) -> (FloatTensor<Self>, FloatTensor<Self>) {

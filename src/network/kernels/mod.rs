@@ -116,7 +116,7 @@ pub trait Kernels: Backend {
 
     /// The gradient of [`product`](Kernels::product)'s weights, `xᵀ·dy` over all rows: `[in, out]` in single precision.
     fn weight_gradient(x: FloatTensor<Self>, dy: FloatTensor<Self>) -> FloatTensor<Self> {
-        into(wide(from::<Self, 2>(x).transpose().matmul(from(dy))))
+        into(weights_gradient::<Self>(from(x), from(dy)))
     }
 
     /// A row `[1, d]` added to each of `[rows, d]`.
@@ -131,7 +131,7 @@ pub trait Kernels: Backend {
 
     /// The sum of all rows: `[rows, d]` to `[1, d]` in single precision.
     fn sum_rows(x: FloatTensor<Self>) -> FloatTensor<Self> {
-        into(wide(from::<Self, 2>(x).sum_dim(0)))
+        into(sum_of_rows::<Self>(from(x)))
     }
 
     /// `x / √(mean(x²) + ε)` over the last dimension of `[rows, d]`.
@@ -188,6 +188,16 @@ fn weighed_gradient<B: Backend>(p: Tensor<B, 4>, dp: Tensor<B, 4>) -> Tensor<B, 
     let (p, dtype) = widen(p);
     let dp = wide(dp) * p.clone();
     cast(dp.clone() - p * dp.sum_dim(3), dtype)
+}
+
+/// `xᵀ·dy`, in single precision.
+fn weights_gradient<B: Backend>(x: Tensor<B, 2>, dy: Tensor<B, 2>) -> Tensor<B, 2> {
+    wide(x.transpose().matmul(dy))
+}
+
+/// The sum of all rows, in single precision.
+fn sum_of_rows<B: Backend>(x: Tensor<B, 2>) -> Tensor<B, 2> {
+    wide(x.sum_dim(0))
 }
 
 /// In single precision, and as what it came.

@@ -13,10 +13,11 @@ use cubecl::ir::{ElemType, FloatKind};
 use cubecl::prelude::*;
 use cubecl::{cmma, cube};
 
+use super::Shape as Rows;
 use super::cube::{furthest, like, spread};
 
 /// Rows of a head: a board's squares.
-pub(super) const SQUARES: usize = 64;
+const SQUARES: usize = 64;
 /// Numbers of a tensor core's matrix, each way.
 const TILE: usize = 16;
 /// Planes of a cube.
@@ -292,10 +293,11 @@ struct Start {
 
 impl Start {
     /// For rows of some heads. `None` where the device or the tensors are not for these kernels.
-    fn of<R: CubeRuntime>(rows: &[&CubeTensor<R>], maps: &[&CubeTensor<R>], heads: usize) -> Option<Start> {
+    fn of<R: CubeRuntime>(rows: &[&CubeTensor<R>], maps: &[&CubeTensor<R>], shape: Rows) -> Option<Start> {
         let first = rows.first()?;
-        let &[tokens, d] = &first.meta.shape()[..] else { return None };
-        let (c, cubes) = (d / heads, tokens / SQUARES * heads);
+        let &[all, d] = &first.meta.shape()[..] else { return None };
+        let (c, positions) = (d / shape.heads, all / SQUARES);
+        let cubes = positions * shape.heads;
         let (hardware, features) = (&first.client.properties().hardware, &first.client.properties().features);
         let number = |kind| ElemType::Float(kind).into();
         let (bf16, f32) = (number(FloatKind::BF16), number(FloatKind::F32));
@@ -312,13 +314,13 @@ impl Start {
             strides[1] == 1 && strides[0].is_multiple_of(8)
         };
         let fits = rows.iter().all(|x| x.meta.shape() == first.meta.shape() && straight(x))
-            && suit(first.dtype, SQUARES, c)
+            && suit(first.dtype, shape.tokens, c)
             && rows.iter().chain(maps).all(|x| x.dtype == first.dtype && furthest(x) < u32::MAX as usize)
             && cubes * SQUARES * SQUARES < u32::MAX as usize
+            // The second number of cubes has a limit that the first has not.
+            && positions < 1 << 16
             && cubes > 0;
-        let count = || CubeCount::new_2d(heads as u32, (tokens / SQUARES) as u32);
-        // The second number of cubes is limited where the first is not.
-        let count = if tokens / SQUARES < 1 << 16 { count() } else { return None };
+        let count = CubeCount::new_2d(shape.heads as u32, positions as u32);
         let dim = CubeDim::new_2d(line as u32, PLANES as u32);
         (able && fits).then_some(Start { count, dim, c, line })
     }
@@ -328,17 +330,17 @@ impl Start {
 pub(super) fn attention<R: CubeRuntime>(
     [q, k, v]: [CubeTensor<R>; 3],
     bias: Option<CubeTensor<R>>,
-    heads: usize,
+    shape: Rows,
     factor: f32,
 ) -> Option<[CubeTensor<R>; 2]> {
     let biases: Vec<_> = bias.iter().collect();
-    let start = Start::of(&[&q, &k, &v], &biases, heads)?;
+    let start = Start::of(&[&q, &k, &v], &biases, shape)?;
     let (client, dtype) = (q.client.clone(), q.dtype);
-    let shape = Shape::new([q.meta.shape()[0] / SQUARES, heads, SQUARES, SQUARES]);
-    let weights = empty_device_dtype(client.clone(), q.device.clone(), shape, dtype);
+    let maps = Shape::new([q.meta.shape()[0] / SQUARES, shape.heads, SQUARES, SQUARES]);
+    let weights = empty_device_dtype(client.clone(), q.device.clone(), maps, dtype);
     let out = like(&q, dtype);
     let biased = bias.is_some();
-    let bias = bias.map_or_else(|| weights.clone(), spread);
+    let bias = bias.map_or_else(|| q.clone(), spread);
     // SAFETY: there is a cube for each head of each position, and a unit for each number that it has.
     unsafe {
         attend_heads::launch_unchecked(
@@ -365,10 +367,10 @@ pub(super) fn attention<R: CubeRuntime>(
 pub(super) fn attention_gradient<R: CubeRuntime>(
     dy: CubeTensor<R>,
     [q, k, v, weights]: [CubeTensor<R>; 4],
-    heads: usize,
+    shape: Rows,
     factor: f32,
 ) -> Option<[CubeTensor<R>; 4]> {
-    let start = Start::of(&[&dy, &q, &k, &v], &[&weights], heads)?;
+    let start = Start::of(&[&dy, &q, &k, &v], &[&weights], shape)?;
     let (client, dtype) = (q.client.clone(), q.dtype);
     let strides = weights.meta.strides();
     if strides[3] != 1 || !strides[2].is_multiple_of(8) {
