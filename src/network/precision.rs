@@ -24,6 +24,9 @@ pub(super) struct Recast(pub(super) DType);
 impl<B: Backend> ModuleMapper<B> for Recast {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
         let (id, weight, mapper) = param.consume();
+        if weight.dtype() == self.0 {
+            return Param::from_mapped_value(id, weight, mapper);
+        }
         let trained = weight.is_require_grad();
         // A leaf of its own: gradients end here, in this type.
         let weight = cast(weight.detach(), self.0).detach().set_require_grad(trained);
