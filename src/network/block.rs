@@ -1,8 +1,9 @@
 //! One pre-norm encoder block.
 
-use burn::module::Module;
+use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
+use burn::tensor::backend::Backend;
 
 use super::config::{Activation, Biases, Experts, Norm as NormKind, Smolgen};
 use super::experts::{FeedForward, Mixture};
@@ -32,6 +33,17 @@ pub(super) struct Block<B: Kernels> {
 enum Ffn<B: Kernels> {
     Dense(FeedForward<B>),
     Mixture(Mixture<B>),
+}
+
+/// Makes every weight one of its own.
+struct Anew;
+
+impl<B: Backend> ModuleMapper<B> for Anew {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
+        let (_, weight, mapper) = param.consume();
+        let trained = weight.is_require_grad();
+        Param::from_mapped_value(ParamId::new(), weight.detach().set_require_grad(trained), mapper)
+    }
 }
 
 /// The sizes of a block.
@@ -97,6 +109,17 @@ impl<B: Kernels> Block<B> {
             },
             shape: [s.tokens, s.heads],
         }
+    }
+
+    /// A block to come after this one: a copy of it, of weights of its own, whose two branches add nothing yet. So it changes nothing
+    /// of what a network says, and learns from what the block before it has learnt (LLaMA Pro, Wu et al. 2024).
+    pub(super) fn follower(&self) -> Self {
+        let block = self.clone().map(&mut Anew);
+        let ffn = match block.ffn {
+            Ffn::Dense(ffn) => Ffn::Dense(ffn.silent()),
+            Ffn::Mixture(mixture) => Ffn::Mixture(mixture.silent()),
+        };
+        Block { out: block.out.silent(), ffn, ..block }
     }
 
     fn shape(&self) -> Shape {

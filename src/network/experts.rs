@@ -38,6 +38,11 @@ impl<B: Kernels> FeedForward<B> {
         }
     }
 
+    /// The same, but for weights of its own where it ends, which give zeros.
+    pub(super) fn silent(self) -> Self {
+        FeedForward { down: self.down.silent(), ..self }
+    }
+
     /// `[rows, d]` to the same.
     pub(super) fn forward(&self, x: Tensor<B, 2>) -> Tensor<B, 2> {
         let hidden = self.up.forward(x.clone());
@@ -110,6 +115,11 @@ impl<B: Kernels> Mixture<B> {
             experts: (0..config.count).map(expert).collect(),
             config,
         }
+    }
+
+    /// The same, but that all experts give zeros, as [`FeedForward::silent`].
+    pub(super) fn silent(self) -> Self {
+        Mixture { experts: self.experts.into_iter().map(FeedForward::silent).collect(), ..self }
     }
 
     /// `[rows, d]` to the same, and the router's losses `[1]`. Rows beyond an expert's capacity give zero; there is a limit

@@ -23,6 +23,14 @@ impl<B: Kernels> Linear<B> {
         }
     }
 
+    /// A layer of the same shape, of weights of its own, that gives zeros.
+    pub(super) fn silent(self) -> Linear<B> {
+        Linear {
+            weight: Param::from_tensor(self.weight.val().zeros_like()),
+            bias: self.bias.map(|bias| Param::from_tensor(bias.val().zeros_like())),
+        }
+    }
+
     /// `[rows, in] → [rows, out]`
     pub(crate) fn forward(&self, x: Tensor<B, 2>) -> Tensor<B, 2> {
         let y = product(x, self.weight.val());

@@ -82,6 +82,13 @@ impl<B: Kernels> Network<B> {
         self
     }
 
+    /// The same network with so many blocks in its encoder, if it has fewer: it says the same until the new ones are trained.
+    pub fn deeper(mut self, layers: usize) -> Network<B> {
+        self.config.trunk = self.config.trunk.deeper(layers);
+        self.trunk = self.trunk.deeper(layers);
+        self
+    }
+
     /// The same network, of which only the head for the time can be trained.
     pub fn only_time(mut self) -> Network<B> {
         self.embedding = self.embedding.no_grad();

@@ -57,6 +57,14 @@ impl<B: Kernels> Trunk<B> {
         }
     }
 
+    /// With so many blocks, if it is an encoder that has fewer.
+    pub(super) fn deeper(self, layers: usize) -> Self {
+        match self {
+            Trunk::Encoder(trunk) if layers > trunk.blocks.len() => Trunk::Encoder(trunk.deeper(layers)),
+            trunk => trunk,
+        }
+    }
+
     pub(super) fn forward(&self, x: Embedded<B>) -> Trunked<B> {
         match self {
             Trunk::Encoder(trunk) => trunk.forward(x),
@@ -108,6 +116,17 @@ impl<B: Kernels> Encoder<B> {
             cls_map: cls_map.then(|| Linear::new(d, tokens * tokens, 0.3, true, device)),
             output_norm: Norm::new(norm, d, device),
         }
+    }
+
+    /// With more blocks, each after the one that it [follows](Block::follower), evenly among those that there are.
+    fn deeper(self, layers: usize) -> Self {
+        let own = self.blocks.len();
+        let from = |i: usize| i * own / layers;
+        let block = |i: usize| match &self.blocks[from(i)] {
+            block if i > 0 && from(i - 1) == from(i) => block.follower(),
+            block => block.clone(),
+        };
+        Encoder { blocks: (0..layers).map(block).collect(), ..self }
     }
 
     fn forward(&self, x: Embedded<B>) -> Trunked<B> {

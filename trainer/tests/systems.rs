@@ -48,6 +48,7 @@ fn systems_have_their_authors_sizes() {
         "deep-chess-moe-small",
         "deep-chess-small",
         "glance",
+        "glance-deep",
         "glance-small",
         "glance-small-more",
         "glance-small-time",

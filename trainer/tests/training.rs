@@ -11,7 +11,7 @@ use burn::backend::Autodiff;
 use common::{Folder, recipe, seeded, shards, weights};
 use glance::board::{Conditions, Game};
 use glance::evaluate::{BackendName, open};
-use glance::network::{Config, Precision, save};
+use glance::network::{Config, Precision, Trunk, read_config, save};
 use glance_trainer::data::book;
 use glance_trainer::data::mixture::Mixture;
 use glance_trainer::train::card::Card;
@@ -38,12 +38,16 @@ fn run(folder: &Path, name: &str, steps: u64, interrupted: Arc<AtomicBool>) -> R
 }
 
 fn run_of(recipe: &Recipe, folder: &Path, name: &str, interrupted: Arc<AtomicBool>) -> Result<State, TrainError> {
-    let init = folder.join("init.safetensors");
-    std::fs::write(&init, &*INIT).expect("written");
+    std::fs::write(folder.join("init.safetensors"), &*INIT).expect("written");
+    run_from(recipe, folder, name, interrupted)
+}
+
+/// From the weights that are there.
+fn run_from(recipe: &Recipe, folder: &Path, name: &str, interrupted: Arc<AtomicBool>) -> Result<State, TrainError> {
     let mixture = Mixture::open(folder, &recipe.mixture(), recipe.data.augmentation.clone()).expect("shards");
     let options = Options {
         run: folder.join(name),
-        init: Some(init),
+        init: Some(folder.join("init.safetensors")),
         split: Split { workers: 2, micro: 4 },
         loaders: 2,
         every: 1e6,
@@ -75,6 +79,24 @@ fn it_learns_and_the_engine_plays_with_what_it_wrote() {
     game.play(game.parse_uci("e2e4").expect("legal"));
     let reply = evaluator.glance(&game, &Conditions::default()).moves[0].m;
     assert_eq!(game.uci(reply, false), "e7e5", "the only answer it has seen");
+}
+
+#[test]
+fn a_deeper_network_goes_on_from_one_with_fewer_blocks() {
+    let folder = Folder::new("deeper");
+    shards(&folder.0);
+    let mut deeper = recipe(2);
+    let Trunk::Encoder { layers, .. } = &mut deeper.network.trunk else { panic!("an encoder") };
+    *layers += 1;
+    run_of(&deeper, &folder.0, "run", Arc::default()).expect("trains");
+    let out = folder.0.join("out.safetensors");
+    export(&folder.0.join("run"), &out, Precision::Half).expect("exported");
+    assert_eq!(read_config(&std::fs::read(&out).expect("readable")).expect("a config"), deeper.network);
+
+    // Not the other way round.
+    std::fs::rename(&out, folder.0.join("init.safetensors")).expect("moved");
+    let error = run_from(&recipe(2), &folder.0, "back", Arc::default()).expect_err("fewer blocks");
+    assert!(error.to_string().contains("not the recipe's"), "{error}");
 }
 
 #[test]

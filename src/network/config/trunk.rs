@@ -138,6 +138,14 @@ impl Trunk {
         }
     }
 
+    /// With so many blocks, if it is an encoder that has fewer.
+    pub(in crate::network) fn deeper(mut self, wanted: usize) -> Trunk {
+        if let Trunk::Encoder { layers, .. } = &mut self {
+            *layers = wanted.max(*layers);
+        }
+        self
+    }
+
     pub(super) fn check(&self, embedding: &Embedding) -> Result<(), ConfigError> {
         let planes = matches!(embedding, Embedding::Planes);
         match self {

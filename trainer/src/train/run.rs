@@ -9,7 +9,7 @@ use std::time::Instant;
 use burn::module::AutodiffModule;
 use burn::tensor::ElementConversion;
 use burn::tensor::backend::AutodiffBackend;
-use glance::network::{Kernels, Layout, Network, load};
+use glance::network::{Kernels, Layout, Network, Trunk, load};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::batch::Aims;
@@ -287,6 +287,11 @@ where
     let network = match (recipe.network.time, network.config().time) {
         (Some(head), None) => network.with_time(head, device),
         _ => network,
+    };
+    // So may blocks of its encoder.
+    let network = match recipe.network.trunk {
+        Trunk::Encoder { layers, .. } => network.deeper(layers),
+        Trunk::Residual { .. } => network,
     };
     if *network.config() != recipe.network {
         return Err(fail("its network is not the recipe's".into()));
