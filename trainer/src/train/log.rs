@@ -41,16 +41,21 @@ impl Metrics {
     /// One line for people.
     pub fn text(&self) -> String {
         format!(
-            "step {} policy {:.3} value {:.3} time {:.3} norm {:.2} lr {:.1e} {:.0} positions/s",
+            "step {} policy {:.3} value {:.3}{} norm {:.2} lr {:.1e} {:.0} positions/s",
             self.step,
             self.policy_loss,
             self.value_loss,
-            self.time_loss,
+            of_time(self.time_loss),
             self.gradient_norm,
             self.learning_rate,
             self.positions_per_second
         )
     }
+}
+
+/// The loss of times, where there were any: with none it is zero, as no mean of logarithms is.
+fn of_time(loss: f64) -> String {
+    if loss == 0.0 { String::new() } else { format!(" time {loss:.3}") }
 }
 
 /// A row of `validation.csv`.
@@ -83,6 +88,20 @@ impl Validation {
         let Figures { moves, top1, top3, policy_loss, value_loss, .. } = *f;
         let (source, time_loss) = (source.to_owned(), f.time_loss);
         Validation { step, minutes, source, top1, top3, policy_loss, value_loss, moves, time_loss }
+    }
+
+    /// The row as a line for people.
+    pub fn text(&self) -> String {
+        format!(
+            "validation {:12} step {:6}  top-1 {:.1} %  top-3 {:.1} %  policy {:.3}  value {:.3}{}",
+            self.source,
+            self.step,
+            self.top1 * 100.0,
+            self.top3 * 100.0,
+            self.policy_loss,
+            self.value_loss,
+            of_time(self.time_loss)
+        )
     }
 }
 

@@ -320,17 +320,9 @@ fn validate<B: Kernels>(
     for set in sets {
         let Split { workers, micro } = options.split;
         let f = Figures::of(&look(average, &set.samples, workers, micro, device, &|_| {}));
-        log.validation(&Validation::new(state.step, state.seconds / 60.0, &set.name, &f))?;
-        let text = format!(
-            "validation {:12} step {:6}  top-1 {:.1} %  top-3 {:.1} %  policy {:.3}  value {:.3}  time {:.3}",
-            set.name,
-            state.step,
-            f.top1 * 100.0,
-            f.top3 * 100.0,
-            f.policy_loss,
-            f.value_loss,
-            f.time_loss
-        );
+        let row = Validation::new(state.step, state.seconds / 60.0, &set.name, &f);
+        log.validation(&row)?;
+        let text = row.text();
         if options.plain {
             println!("{text}");
         } else {
