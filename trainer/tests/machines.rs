@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::time::Duration;
 
 use burn::backend::Autodiff;
@@ -21,9 +21,17 @@ use glance_trainer::train::step::Split;
 
 type B = Autodiff<burn_flex::Flex>;
 
-/// A port that nobody listened on a moment ago.
+/// An address that nobody listens on. Its port is another one each time, and below those that systems choose themselves: a follower that
+/// asks before its leader is there could be given the leader's port to ask from.
 fn free() -> String {
-    TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").to_string()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 10_000 + (std::process::id() % 20_000) as u16;
+    loop {
+        let address = format!("127.0.0.1:{}", first + NEXT.fetch_add(1, Ordering::Relaxed) % 2_000);
+        if TcpListener::bind(&address).is_ok() {
+            return address;
+        }
+    }
 }
 
 struct Machine<'a> {
