@@ -196,10 +196,10 @@ where
         let Some(work) = loader.next_batch() else { break };
         let rate = t.schedule.rate(t.learning_rate, t.warmup, progress(&state));
         told.stop = options.interrupted.load(Ordering::Relaxed);
-        let (grads, loss);
-        (grads, loss, told) = machines.gather(trained.frame(), gradients(&trained, work, &aims, &means), told)?;
+        let (grads, own) = gradients(&trained, work, &aims, &means);
+        let (gradient, loss);
+        (gradient, loss, told) = machines.gather(trained.gradient(&grads), own, told)?;
         state.seconds += std::mem::take(&mut told.seconds);
-        let gradient = trained.gradient(&grads);
         let length = Length::of(gradient.clone(), t.clip);
         optimizer.step(rate, &mut trained, gradient * length.factor);
         average = ema::update(average, trained.weights().clone(), t.ema, state.step);

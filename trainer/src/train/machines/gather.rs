@@ -1,10 +1,7 @@
 //! The sum of what the machines computed.
 
-use burn::module::{Module, ModuleVisitor, Param};
-use burn::optim::GradientsParams;
-use burn::tensor::backend::AutodiffBackend;
 use burn::tensor::{ElementConversion, Tensor, TensorData};
-use glance::network::{Kernels, Network};
+use glance::network::Kernels;
 
 use super::{Machines, MachinesError};
 use crate::train::step::StepLoss;
@@ -18,79 +15,33 @@ pub struct Told {
     pub stop: bool,
 }
 
-/// Takes gradients out, in the order of the network's parameters.
-struct Take<'a> {
-    grads: &'a mut GradientsParams,
-    values: Vec<f32>,
-}
-
-/// Puts sums where gradients were.
-struct Put<'a, B: AutodiffBackend> {
-    grads: &'a mut GradientsParams,
-    had: &'a GradientsParams,
-    values: &'a [f32],
-    device: &'a B::Device,
-}
-
-fn values<B: burn::tensor::backend::Backend, const D: usize>(tensor: Tensor<B, D>) -> Vec<f32> {
-    tensor.into_data().iter::<f32>().collect()
-}
-
-impl<B: AutodiffBackend> ModuleVisitor<B> for Take<'_> {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<B, D>>) {
-        if let Some(grad) = self.grads.get::<B::InnerBackend, D>(param.id) {
-            self.values.extend(values(grad));
-        }
-    }
-}
-
-impl<B: AutodiffBackend> ModuleVisitor<B> for Put<'_, B> {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<B, D>>) {
-        if let Some(grad) = self.had.get::<B::InnerBackend, D>(param.id) {
-            let shape = grad.shape();
-            let (own, rest) = self.values.split_at(shape.num_elements());
-            self.values = rest;
-            let data = TensorData::new(own.to_vec(), shape);
-            self.grads.register::<B::InnerBackend, D>(param.id, Tensor::from_data(data, self.device));
-        }
-    }
-}
-
 impl Machines {
-    /// Adds up what all machines computed of a batch: gradients, losses, and what they tell each other. Every machine gets the
+    /// Adds up what all machines computed of a batch: gradients `[n]`, losses, and what they tell each other. Every machine gets the
     /// same sums, to the last bit.
     ///
     /// # Errors
     /// When a machine is lost.
-    pub fn gather<B>(
+    pub fn gather<B: Kernels>(
         &mut self,
-        network: &Network<B>,
-        (mut grads, loss): (GradientsParams, StepLoss<B::InnerBackend>),
+        gradient: Tensor<B, 1>,
+        loss: StepLoss<B>,
         told: Told,
-    ) -> Result<(GradientsParams, StepLoss<B::InnerBackend>, Told), MachinesError>
-    where
-        B: AutodiffBackend + Kernels,
-        B::InnerBackend: Kernels,
-    {
+    ) -> Result<(Tensor<B, 1>, StepLoss<B>, Told), MachinesError> {
         if self.lines.is_empty() {
-            return Ok((grads, loss, told));
+            return Ok((gradient, loss, told));
         }
-        let device = loss.policy.device();
+        let device = gradient.device();
         let seconds = if self.leads() { told.seconds as f32 } else { 0.0 };
-        let mut take = Take { grads: &mut grads, values: vec![seconds, if told.stop { 1.0 } else { 0.0 }] };
-        for part in [&loss.policy, &loss.value, &loss.time] {
-            take.values.push(part.clone().into_scalar().elem());
+        let mut own = vec![seconds, if told.stop { 1.0 } else { 0.0 }];
+        for part in [loss.policy, loss.value, loss.time] {
+            own.push(part.into_scalar().elem());
         }
-        Module::visit(network, &mut take);
-        let own = take.values;
+        own.extend(gradient.into_data().iter::<f32>());
         let sums = self.sum(own)?;
         let [seconds, stop, policy, value, time] = *sums.first_chunk().unwrap_or(&[0.0; 5]);
-        let one = |x: f32| Tensor::from_data(TensorData::from([x]), &device);
-        let loss = StepLoss { policy: one(policy), value: one(value), time: one(time) };
-        let mut summed = GradientsParams::new();
-        let rest = sums.get(5..).unwrap_or(&[]);
-        Module::visit(network, &mut Put::<B> { grads: &mut summed, had: &grads, values: rest, device: &device });
-        Ok((summed, loss, Told { seconds: seconds.into(), stop: stop > 0.0 }))
+        let tensor = |numbers: &[f32]| Tensor::from_data(TensorData::new(numbers.to_vec(), [numbers.len()]), &device);
+        let loss = StepLoss { policy: tensor(&[policy]), value: tensor(&[value]), time: tensor(&[time]) };
+        Ok((tensor(sums.get(5..).unwrap_or(&[])), loss, Told { seconds: seconds.into(), stop: stop > 0.0 }))
     }
 
     /// The sum of all machines' numbers.
