@@ -54,19 +54,20 @@ fn a_deeper_network_says_the_same_until_it_is_trained() {
     let shipped = load::<Flex>(glance::play::embedded_weights(), &Default::default()).expect("the shipped weights");
     let Trunk::Encoder { layers, .. } = shipped.config().trunk else { panic!("an encoder") };
     let parameters = shipped.num_params();
+    let of = |network: &Network<Flex>| {
+        let bytes = save(network, Precision::Full).expect("saved");
+        let evaluator = NetworkEvaluator::<Flex>::new(&bytes, Default::default(), 1).expect("its own weights");
+        let mut found = Vec::new();
+        common::random_positions(20, |game| found.push(evaluator.glance(game, &Conditions::default())));
+        found
+    };
+    let said = of(&shipped);
     // Once for each block, and unevenly.
     for more in [2 * layers, 2 * layers + 1] {
         let deeper = shipped.clone().deeper(more);
         assert!(matches!(deeper.config().trunk, Trunk::Encoder { layers, .. } if layers == more));
         assert!(deeper.num_params() > parameters);
-        let of = |network: &Network<Flex>| {
-            let bytes = save(network, Precision::Full).expect("saved");
-            let evaluator = NetworkEvaluator::<Flex>::new(&bytes, Default::default(), 1).expect("its own weights");
-            let mut found = Vec::new();
-            common::random_positions(20, |game| found.push(evaluator.glance(game, &Conditions::default())));
-            found
-        };
-        for (a, b) in of(&shipped).iter().zip(of(&deeper)) {
+        for (a, b) in said.iter().zip(of(&deeper)) {
             assert!(a.moves.iter().zip(&b.moves).all(|(a, b)| a.m == b.m && a.logit == b.logit));
             assert_eq!(a.wdl, b.wdl);
         }
