@@ -5,8 +5,8 @@
 
 use std::time::Instant;
 
-use glance::board::{Conditions, Features, Game};
-use glance::network::{Kernels, Moves, Network, Output, load};
+use glance::board::{Conditions, Features, Game, MoveIndex};
+use glance::network::{Int8, Kernels, Moves, Network, Output, load};
 
 /// As in the engine.
 #[global_allocator]
@@ -32,21 +32,40 @@ fn numbers<B: Kernels>(output: Output<B>) -> (Vec<f32>, Vec<f32>) {
     (moves.into_data().iter().collect(), value.into_data().iter().collect())
 }
 
-fn time<B: Kernels>(batch: usize, passes: usize) {
-    let device = Default::default();
-    let network: Network<B> = load(glance::play::embedded_weights(), &device).expect("the shipped weights");
-    let features = positions(batch);
+fn median(passes: usize, mut pass: impl FnMut()) {
     let mut times: Vec<f64> = (0..passes + 5)
         .map(|_| {
             let start = Instant::now();
-            let output = network.forward(network.pack(features.iter(), &device));
-            let _ = numbers(output);
+            pass();
             start.elapsed().as_secs_f64() * 1e3
         })
         .skip(5)
         .collect();
     times.sort_by(f64::total_cmp);
     println!("{:.4}", times[times.len() / 2]);
+}
+
+fn time<B: Kernels>(batch: usize, passes: usize) {
+    let device = Default::default();
+    let network: Network<B> = load(glance::play::embedded_weights(), &device).expect("the shipped weights");
+    let features = positions(batch);
+    median(passes, || {
+        let _ = numbers(network.forward(network.pack(features.iter(), &device)));
+    });
+}
+
+/// Forty moves of each position, as many as there usually are.
+fn time_int8(batch: usize, passes: usize) {
+    let network: Network<burn_flex::Flex> =
+        load(glance::play::embedded_weights(), &Default::default()).expect("the shipped weights");
+    let int8 = Int8::of(&network).expect("Glance's own system, on a processor that multiplies and adds in one step");
+    let moves: Vec<MoveIndex> = (0..40).filter_map(|i| MoveIndex::new(i * 49)).collect();
+    let features = positions(batch);
+    median(passes, || {
+        for features in &features {
+            std::hint::black_box(int8.look(features, &moves));
+        }
+    });
 }
 
 fn dump() {
@@ -72,10 +91,13 @@ fn main() {
     let (batch, passes) = (number(1, 1), number(2, 50));
     match args.first().map(String::as_str) {
         Some("dump") => dump(),
+        Some("int8") => time_int8(batch, passes),
         Some("flex") => time::<burn_flex::Flex>(batch, passes),
         Some("ndarray") => time::<burn_ndarray::NdArray<f32>>(batch, passes),
         _ => {
             for batch in [1, 16] {
+                print!("int8 batch {batch}, ms: ");
+                time_int8(batch, passes);
                 print!("flex batch {batch}, ms: ");
                 time::<burn_flex::Flex>(batch, passes);
                 print!("ndarray batch {batch}, ms: ");

@@ -5,7 +5,7 @@ mod common;
 use burn::module::Module;
 use glance::board::{Conditions, Game};
 use glance::evaluate::{BackendName, Evaluator, NetworkEvaluator, Query, Stop, open};
-use glance::network::{Config, Network, Precision, Trunk, WeightsError, load, read_config, save};
+use glance::network::{Config, Int8, Network, Norm, Precision, Trunk, WeightsError, load, read_config, save};
 use shakmaty::Position;
 
 type Flex = burn_flex::Flex;
@@ -47,6 +47,50 @@ fn backends_agree() {
         assert!((x.probability - y.probability).abs() < 1e-3, "{x:?} {y:?}");
     }
     assert!((a.wdl.balance() - b.wdl.balance()).abs() < 1e-3);
+}
+
+/// Hardly anything is lost with weights and rows of 8 bits.
+#[test]
+fn bytes_say_nearly_the_same() {
+    let weights = glance::play::embedded_weights();
+    let flex = open(weights, BackendName::Flex, 1).expect("the shipped weights");
+    let int8 = open(weights, BackendName::Int8, 1).expect("the shipped weights");
+    let (mut positions, mut divergence, mut squares, mut first) = (0.0, 0.0, 0.0, 0.0);
+    common::random_positions(400, |game| {
+        let (a, b) = (flex.glance(game, &Conditions::STRONGEST), int8.glance(game, &Conditions::STRONGEST));
+        let Some(best) = a.moves.first() else { return };
+        positions += 1.0;
+        divergence += a.moves.iter().fold(0.0, |sum, a| {
+            let b = b.moves.iter().find(|b| b.m == a.m).expect("the same moves");
+            sum + f64::from(a.probability) * f64::from(a.probability / b.probability).ln()
+        });
+        squares += f64::from(a.wdl.balance() - b.wdl.balance()).powi(2);
+        first += f64::from(u8::from(best.m == b.moves[0].m));
+    });
+    let (divergence, deviation, first) = (divergence / positions, (squares / positions).sqrt(), first / positions);
+    println!(
+        "divergence {divergence:.5} nats, deviation {deviation:.4}, the same first move in {:.1} %",
+        first * 100.0
+    );
+    assert!(divergence > 0.0, "the shipped network is one that bytes are known for");
+    assert!(divergence < 0.001 && deviation < 0.02 && first > 0.98);
+}
+
+#[test]
+fn networks_that_bytes_are_not_known_for_are_computed_as_they_are() {
+    let config = Config::tiny();
+    let mut other = config.clone();
+    if let Trunk::Encoder { norm, .. } = &mut other.trunk {
+        *norm = Norm::Layer;
+    }
+    for (config, known) in [(config, true), (other, false)] {
+        let network = Network::<Flex>::new(&config, &Default::default());
+        assert_eq!(Int8::of(&network).is_some(), known);
+        let weights = save(&network, Precision::Full).expect("saved");
+        let [int8, flex] = [BackendName::Int8, BackendName::Flex].map(|name| open(&weights, name, 1).expect("weights"));
+        let [a, b] = [int8, flex].map(|evaluator| evaluator.glance(&Game::default(), &Conditions::default()));
+        assert_eq!(a.moves.iter().zip(&b.moves).all(|(a, b)| a.m == b.m && a.logit == b.logit), !known);
+    }
 }
 
 #[test]

@@ -228,7 +228,7 @@ fn bad_input_is_one_line_and_the_last_good_state() {
         ("setoption name BookFile value /dev/null/x", "/dev/null/x"),
         ("setoption name SyzygyPath value /no/such/folder", "/no/such/folder"),
         ("setoption name Log File value /no/such/folder/log", "/no/such/folder/log"),
-        ("setoption name Backend value abacus", "flex"),
+        ("setoption name Backend value abacus", "int8"),
         ("go depth x", "go depth"),
         ("hello", "unknown command"),
     ] {

@@ -17,7 +17,8 @@ pub fn each<T: Sync, R: Send>(
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                let inner = open(glance::play::embedded_weights(), BackendName::Flex, 1).expect("the shipped weights");
+                let inner =
+                    open(glance::play::embedded_weights(), BackendName::default(), 1).expect("the shipped weights");
                 let evaluator = Cached::new(inner, 64 << 20);
                 while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
                     evaluator.clear();

@@ -12,8 +12,10 @@ use thiserror::Error;
 /// Where the arithmetic is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BackendName {
-    /// burn-flex: the CPU.
+    /// The CPU, with weights of 8 bits: the fastest. Networks of other systems than Glance's own are computed by burn-flex.
     #[default]
+    Int8,
+    /// burn-flex: the CPU, in single precision.
     Flex,
     /// burn-ndarray: the CPU, slower; kept for comparison.
     Ndarray,
@@ -50,6 +52,9 @@ pub enum BackendError {
         /// Devices that are there.
         count: usize,
     },
+    /// It computes with weights that were rounded, which have no gradients.
+    #[error("backend {name}: its weights are rounded and cannot be trained; flex or a GPU can", name = .0.name())]
+    Rounded(BackendName),
     /// A device was given two parts of the work.
     #[error("device {0}: named twice; name each once")]
     Twice(usize),
@@ -57,11 +62,13 @@ pub enum BackendError {
 
 impl BackendName {
     /// All of them, in this program or not.
-    pub const ALL: [BackendName; 4] = [BackendName::Flex, BackendName::Ndarray, BackendName::Cuda, BackendName::Wgpu];
+    pub const ALL: [BackendName; 5] =
+        [BackendName::Int8, BackendName::Flex, BackendName::Ndarray, BackendName::Cuda, BackendName::Wgpu];
 
     /// As it is written in options and commands.
     pub fn name(self) -> &'static str {
         match self {
+            BackendName::Int8 => "int8",
             BackendName::Flex => "flex",
             BackendName::Ndarray => "ndarray",
             BackendName::Cuda => "cuda",
@@ -72,10 +79,15 @@ impl BackendName {
     /// Whether this program was built with it.
     pub fn is_built(self) -> bool {
         match self {
-            BackendName::Flex | BackendName::Ndarray => true,
+            BackendName::Int8 | BackendName::Flex | BackendName::Ndarray => true,
             BackendName::Cuda => cfg!(feature = "cuda"),
             BackendName::Wgpu => cfg!(feature = "wgpu"),
         }
+    }
+
+    /// Whether networks can be trained on it.
+    pub fn trains(self) -> bool {
+        self != BackendName::Int8
     }
 
     /// Whether it computes on a GPU.
@@ -137,11 +149,12 @@ mod tests {
             assert_eq!(backend.name().to_uppercase().parse(), Ok(backend));
         }
         let error = "tpu".parse::<BackendName>().expect_err("no such backend");
-        assert_eq!(error.to_string(), "backend 'tpu': one of flex, ndarray, cuda, wgpu is allowed");
+        assert_eq!(error.to_string(), "backend 'tpu': one of int8, flex, ndarray, cuda, wgpu is allowed");
     }
 
     #[test]
     fn the_cpu_is_always_there_and_what_was_not_built_says_so() {
+        assert_eq!(BackendName::Int8.check(&[0]), Ok(()));
         assert_eq!(BackendName::Flex.check(&[0]), Ok(()));
         assert_eq!(BackendName::Ndarray.check(&[0]), Ok(()));
         let error = BackendName::Flex.check(&[0, 1]).expect_err("one CPU").to_string();

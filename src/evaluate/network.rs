@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use super::{BackendError, BackendName, Evaluation, Evaluator, MoveTime, Query, Stop, Stopped, wdl_of};
 use crate::board::{Conditions, Features, Game, MOVES, MoveIndex};
-use crate::network::{Config, Kernels, Moves, Network, WeightsError, load};
+use crate::network::{Config, Int8, Kernels, Moves, Network, WeightsError, load};
 
 /// Time that a piece of a batch may take: a stop is heeded between pieces.
 const PIECE: Duration = Duration::from_millis(6);
@@ -24,6 +24,8 @@ const MOST_ON_GPU: usize = 64;
 /// A network with the device that it lives on.
 pub struct NetworkEvaluator<B: Kernels> {
     network: Network<B>,
+    /// The same with weights of 8 bits, where it is asked for looks in its place.
+    int8: Option<Int8>,
     device: B::Device,
     /// Threads that share batches (of more than one position), where there are several. They wait between batches, which costs less than to start them each time.
     pool: Option<ThreadPool>,
@@ -54,7 +56,13 @@ impl<B: Kernels> NetworkEvaluator<B> {
     pub fn new(weights: &[u8], device: B::Device, threads: usize) -> Result<Self, WeightsError> {
         let network = load(weights, &device)?;
         let pool = (threads > 1).then(|| ThreadPoolBuilder::new().num_threads(threads).build().ok()).flatten();
-        Ok(NetworkEvaluator { network, device, pool, pace: AtomicU64::new(0), most: MOST, batch: 1 })
+        Ok(NetworkEvaluator { network, int8: None, device, pool, pace: AtomicU64::new(0), most: MOST, batch: 1 })
+    }
+
+    /// Looks with weights of 8 bits, if that is known for such a network and on this processor.
+    pub fn rounded(mut self) -> Self {
+        self.int8 = Int8::of(&self.network);
+        self
     }
 
     /// Has the kernels of a search compiled, which on a GPU takes longer than a move may, and measures how many positions it is best
@@ -87,8 +95,20 @@ impl<B: Kernels> NetworkEvaluator<B> {
         self.network.config()
     }
 
+    /// Evaluates a position with weights of 8 bits.
+    fn look(&self, int8: &Int8, query: &Query) -> Evaluation {
+        let position = query.game.position();
+        let legal = position.legal_moves();
+        let asked: Vec<MoveIndex> = legal.iter().map(|&m| MoveIndex::seen_by(m, position.turn())).collect();
+        let look = int8.look(&Features::of(query.game, query.conditions), &asked);
+        Evaluation::from_logits(&legal, look.logits, wdl_of(&self.config().value, &look.value))
+    }
+
     /// Evaluates positions in one pass.
     pub fn forward(&self, batch: &[Query]) -> Vec<Evaluation> {
+        if let Some(int8) = &self.int8 {
+            return batch.iter().map(|query| self.look(int8, query)).collect();
+        }
         let features: Vec<Features> = batch.iter().map(|q| Features::of(q.game, q.conditions)).collect();
         let output = self.network.forward(self.network.pack(features.iter(), &self.device));
         let (Moves::Logits(moves) | Moves::Probabilities(moves)) = output.moves else {
@@ -189,6 +209,9 @@ pub enum OpenError {
 pub fn open(weights: &[u8], backend: BackendName, threads: usize) -> Result<Box<dyn Evaluator>, OpenError> {
     backend.check(&[0])?;
     Ok(match backend {
+        BackendName::Int8 => {
+            Box::new(NetworkEvaluator::<burn_flex::Flex>::new(weights, Default::default(), threads)?.rounded())
+        }
         BackendName::Flex => Box::new(NetworkEvaluator::<burn_flex::Flex>::new(weights, Default::default(), threads)?),
         BackendName::Ndarray => {
             Box::new(NetworkEvaluator::<burn_ndarray::NdArray<f32>>::new(weights, Default::default(), threads)?)

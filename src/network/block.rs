@@ -17,20 +17,21 @@ use super::smolgen::{Generator, StaticBias};
 #[derive(Module, Debug)]
 pub(super) struct Block<B: Kernels> {
     attention_norm: Norm<B>,
-    query: Linear<B>,
-    key: Linear<B>,
-    value: Linear<B>,
-    out: Linear<B>,
-    static_bias: Option<StaticBias<B>>,
-    generator: Option<Generator<B>>,
+    pub(super) query: Linear<B>,
+    pub(super) key: Linear<B>,
+    pub(super) value: Linear<B>,
+    pub(super) out: Linear<B>,
+    pub(super) static_bias: Option<StaticBias<B>>,
+    pub(super) generator: Option<Generator<B>>,
     ffn_norm: Norm<B>,
-    ffn: Ffn<B>,
-    shape: [usize; 2],
+    pub(super) ffn: Ffn<B>,
+    /// Tokens, heads.
+    pub(super) shape: [usize; 2],
 }
 
 #[derive(Module, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one a network: nothing is gained by a box")]
-enum Ffn<B: Kernels> {
+pub(super) enum Ffn<B: Kernels> {
     Dense(FeedForward<B>),
     Mixture(Mixture<B>),
 }

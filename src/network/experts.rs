@@ -14,8 +14,8 @@ use super::precision::{cast, wide};
 #[derive(Module, Debug)]
 pub(super) struct FeedForward<B: Kernels> {
     gate: Option<Linear<B>>,
-    up: Linear<B>,
-    down: Linear<B>,
+    pub(super) up: Linear<B>,
+    pub(super) down: Linear<B>,
     #[module(skip)]
     activation: Activation,
 }

@@ -10,8 +10,8 @@ use super::kernels::{Kernels, add_row, product};
 #[derive(Module, Debug)]
 pub(crate) struct Linear<B: Kernels> {
     /// `[in, out]`
-    weight: Param<Tensor<B, 2>>,
-    bias: Option<Param<Tensor<B, 1>>>,
+    pub(super) weight: Param<Tensor<B, 2>>,
+    pub(super) bias: Option<Param<Tensor<B, 1>>>,
 }
 
 impl<B: Kernels> Linear<B> {

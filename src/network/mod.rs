@@ -10,6 +10,7 @@ mod embedding;
 mod experts;
 mod heads;
 mod input;
+mod int8;
 mod kernels;
 mod linear;
 mod model;
@@ -27,6 +28,7 @@ pub use config::{
 pub use curve::Curve;
 pub use heads::Moves;
 pub use input::{Input, Layout, Packed};
+pub use int8::{Int8, Look};
 pub use kernels::{Kernels, Shape};
 pub use model::{Network, Output};
 pub use weights::{Precision, WeightsError, load, read_config, save};

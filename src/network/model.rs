@@ -28,10 +28,10 @@ pub struct Output<B: Kernels> {
 /// A network, built from its [`Config`].
 #[derive(Module, Debug)]
 pub struct Network<B: Kernels> {
-    embedding: Embedding<B>,
-    trunk: Trunk<B>,
-    policy: Policy<B>,
-    value: Option<Readout<B>>,
+    pub(super) embedding: Embedding<B>,
+    pub(super) trunk: Trunk<B>,
+    pub(super) policy: Policy<B>,
+    pub(super) value: Option<Readout<B>>,
     time: Option<Readout<B>>,
     #[module(skip)]
     config: Config,

@@ -13,10 +13,10 @@ use super::norm::norm;
 /// hidden layer, and expanded a head by a matrix that all blocks share (after lc0's smolgen).
 #[derive(Module, Debug)]
 pub(super) struct Generator<B: Kernels> {
-    compress: Linear<B>,
-    hidden: Linear<B>,
-    generate: Linear<B>,
-    heads: usize,
+    pub(super) compress: Linear<B>,
+    pub(super) hidden: Linear<B>,
+    pub(super) generate: Linear<B>,
+    pub(super) heads: usize,
 }
 
 impl<B: Kernels> Generator<B> {
@@ -46,7 +46,7 @@ impl<B: Kernels> Generator<B> {
 #[derive(Module, Debug)]
 pub(super) struct StaticBias<B: Kernels> {
     /// `[heads, tokens × tokens]`
-    map: Param<Tensor<B, 2>>,
+    pub(super) map: Param<Tensor<B, 2>>,
 }
 
 impl<B: Kernels> StaticBias<B> {

@@ -80,9 +80,9 @@ impl<B: Kernels> Trunk<B> {
 #[derive(Module, Debug)]
 pub(super) struct Encoder<B: Kernels> {
     input_norm: Option<Norm<B>>,
-    blocks: Vec<Block<B>>,
+    pub(super) blocks: Vec<Block<B>>,
     /// The matrix that expands the generators' codes to maps: `[generate, 64 × 64]`.
-    shared_map: Option<Param<Tensor<B, 2>>>,
+    pub(super) shared_map: Option<Param<Tensor<B, 2>>>,
     cls_map: Option<Linear<B>>,
     output_norm: Norm<B>,
 }

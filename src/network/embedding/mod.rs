@@ -4,7 +4,7 @@ mod bits;
 mod fen;
 mod pieces;
 mod set;
-mod squares;
+pub(super) mod squares;
 
 use burn::module::Module;
 use burn::tensor::Tensor;

@@ -25,12 +25,12 @@ pub(super) fn write(boards: usize, features: &Features, to: &mut Pack) {
 #[derive(Module, Debug)]
 pub(in crate::network) struct Squares<B: Kernels> {
     /// `[boards × 14, d]`
-    men: Linear<B>,
-    marks: Linear<B>,
+    pub(in crate::network) men: Linear<B>,
+    pub(in crate::network) marks: Linear<B>,
     /// `[64, d]`
-    squares: Param<Tensor<B, 2>>,
-    globals: Linear<B>,
-    boards: usize,
+    pub(in crate::network) squares: Param<Tensor<B, 2>>,
+    pub(in crate::network) globals: Linear<B>,
+    pub(in crate::network) boards: usize,
 }
 
 impl<B: Kernels> Squares<B> {

@@ -11,10 +11,10 @@ use super::geometry;
 /// a bias for each promotion piece made from the key (after lc0).
 #[derive(Module, Debug)]
 pub(in crate::network) struct FromTo<B: Kernels> {
-    from: Linear<B>,
-    to: Linear<B>,
-    promotion: Linear<B>,
-    dim: usize,
+    pub(in crate::network) from: Linear<B>,
+    pub(in crate::network) to: Linear<B>,
+    pub(in crate::network) promotion: Linear<B>,
+    pub(in crate::network) dim: usize,
 }
 
 impl<B: Kernels> FromTo<B> {

@@ -8,24 +8,25 @@ use shakmaty::{Rank, Role};
 /// Logits of the head: 64 × 64 squares, then 8 × 8 files × 4 promotion pieces.
 pub(super) const LOGITS: usize = 64 * 64 + 8 * 8 * 4;
 
-/// For each move of the vocabulary, as the player to move sees it, its logit. Promotions of the other side
-/// (second to first rank) never happen in that view: they are given the plain from × to logit.
+/// Squares that a move of the vocabulary, as the player to move sees it, starts and ends on, and where it is a promotion the piece: queen,
+/// rook, bishop, knight. Promotions of the other side (second to first rank) never happen in that view: they are like moves without one.
+pub(in crate::network) fn parts(m: MoveIndex) -> (usize, usize, Option<usize>) {
+    let piece = match m.promotion() {
+        Some(Role::Queen) => Some(0),
+        Some(Role::Rook) => Some(1),
+        Some(Role::Bishop) => Some(2),
+        Some(Role::Knight) => Some(3),
+        _ => None,
+    };
+    (m.from().to_usize(), m.to().to_usize(), piece.filter(|_| m.to().rank() == Rank::Eighth))
+}
+
+/// For each move of the vocabulary, as the player to move sees it, its logit.
 pub(super) static FROM_TO: LazyLock<[i32; MOVES]> = LazyLock::new(|| {
     let mut table = [0; MOVES];
-    let logits = (0..MOVES).filter_map(MoveIndex::new).map(|m| {
-        let (from, to) = (m.from(), m.to());
-        let plain = from.to_usize() * 64 + to.to_usize();
-        let piece = match m.promotion() {
-            Some(Role::Queen) => 0,
-            Some(Role::Rook) => 1,
-            Some(Role::Bishop) => 2,
-            Some(Role::Knight) => 3,
-            _ => return plain as i32,
-        };
-        if to.rank() != Rank::Eighth {
-            return plain as i32;
-        }
-        (64 * 64 + (from.file().to_usize() * 8 + to.file().to_usize()) * 4 + piece) as i32
+    let logits = (0..MOVES).filter_map(MoveIndex::new).map(|m| match parts(m) {
+        (from, to, None) => (from * 64 + to) as i32,
+        (from, to, Some(piece)) => (64 * 64 + (from % 8 * 8 + to % 8) * 4 + piece) as i32,
     });
     table.iter_mut().zip(logits).for_each(|(place, logit)| *place = logit);
     table

@@ -1,7 +1,7 @@
 //! What is read out of a trunk: moves, and how the game stands.
 
 mod from_to;
-mod geometry;
+pub(super) mod geometry;
 mod map;
 mod path;
 mod readout;

@@ -12,11 +12,11 @@ use super::super::linear::Linear;
 /// Squares, compressed or not, one after another, through a hidden layer or not, to `out` numbers.
 #[derive(Module, Debug)]
 pub(in crate::network) struct Readout<B: Kernels> {
-    compress: Option<Linear<B>>,
-    hidden: Option<Linear<B>>,
-    out: Linear<B>,
+    pub(in crate::network) compress: Option<Linear<B>>,
+    pub(in crate::network) hidden: Option<Linear<B>>,
+    pub(in crate::network) out: Linear<B>,
     #[module(skip)]
-    activation: Activation,
+    pub(in crate::network) activation: Activation,
 }
 
 impl<B: Kernels> Readout<B> {

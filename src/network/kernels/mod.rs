@@ -16,7 +16,7 @@ mod gradients;
 mod layers;
 #[cfg(feature = "gpu")]
 mod over_rows;
-mod rows;
+pub(super) mod rows;
 #[cfg(feature = "gpu")]
 mod tensor_cores;
 
@@ -275,7 +275,7 @@ fn around<B: Backend>(x: Tensor<B, 2>, adjoint: bool) -> Tensor<B, 2> {
     if adjoint { rows } else { rows.reshape([squares, 9 * c]) }
 }
 
-const EPSILON: f64 = 1e-5;
+pub(super) const EPSILON: f64 = 1e-5;
 
 /// Rows `[rows, in]` through weights `[in, out]`, which are read in the weights' type.
 pub(in crate::network) fn product<B: Kernels>(x: Tensor<B, 2>, weights: Tensor<B, 2>) -> Tensor<B, 2> {

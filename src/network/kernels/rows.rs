@@ -10,7 +10,7 @@ const LANES: usize = 16;
 
 /// `Σ a ∘ b`
 #[inline(always)]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
+pub(in crate::network) fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut lanes = [0.0; LANES];
     let (a, b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
     for ((lane, x), y) in lanes.iter_mut().zip(a.remainder()).zip(b.remainder()) {
@@ -86,7 +86,12 @@ fn multiply(row: &mut [f32], by: f32) {
 }
 
 /// `softmax(row × scale + bias)` of each row of so many numbers, in its place. `bias` gives what is added to a row.
-pub(super) fn softmax<'a>(numbers: &mut [f32], length: usize, scale: f32, bias: impl Fn(usize) -> Option<&'a [f32]>) {
+pub(in crate::network) fn softmax<'a>(
+    numbers: &mut [f32],
+    length: usize,
+    scale: f32,
+    bias: impl Fn(usize) -> Option<&'a [f32]>,
+) {
     widest(
         #[inline(always)]
         || {
@@ -123,7 +128,7 @@ pub(super) fn softmax_gradient(p: &[f32], dp: &mut [f32], length: usize) {
 }
 
 /// `x / √(mean(x²) + ε)` of each row of so many numbers, in its place; what each was multiplied by.
-pub(super) fn rms_norm(numbers: &mut [f32], length: usize, epsilon: f32) -> Vec<f32> {
+pub(in crate::network) fn rms_norm(numbers: &mut [f32], length: usize, epsilon: f32) -> Vec<f32> {
     let length = length.max(1);
     let mut scales = vec![0.0; numbers.len() / length];
     widest(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use glance::board::{Conditions, Game};
-use glance::evaluate::{Evaluator, Query, Stop, open};
+use glance::evaluate::{BackendName, Evaluator, Query, Stop, open};
 use glance::network::{Network, load};
 use indicatif::{ProgressBar, ProgressStyle};
 use rand::SeedableRng;
@@ -111,7 +111,7 @@ impl Measure {
     }
 
     fn evaluator(&self, weights: &[u8]) -> Result<Box<dyn Evaluator>, Anyhow> {
-        Ok(open(weights, Default::default(), cores())?)
+        Ok(open(weights, BackendName::Flex, cores())?)
     }
 
     fn of_puzzles(&self, path: &Path, weights: &[u8]) -> Result<OfPuzzles, Anyhow> {

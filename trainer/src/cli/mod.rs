@@ -73,9 +73,10 @@ fn on_interrupt() -> Result<Arc<AtomicBool>, Anyhow> {
     Ok(interrupted)
 }
 
-/// Reads a backend's name.
+/// Reads the name of a backend that can train.
 fn backends() -> impl TypedValueParser<Value = BackendName> {
-    PossibleValuesParser::new(BackendName::ALL.map(BackendName::name)).try_map(|name| name.parse::<BackendName>())
+    let names = BackendName::ALL.into_iter().filter(|backend| backend.trains()).map(BackendName::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<BackendName>())
 }
 
 fn cores() -> usize {

@@ -158,6 +158,7 @@ pub(super) fn train_on(
     sets: &[ValidationSet],
 ) -> Result<State, Anyhow> {
     Ok(match backend {
+        BackendName::Int8 => return Err(glance::evaluate::BackendError::Rounded(backend).into()),
         BackendName::Flex => train::<Autodiff<burn_flex::Flex>>(recipe, options, mixture, sets, &[Default::default()])?,
         BackendName::Ndarray => {
             train::<Autodiff<burn_ndarray::NdArray<f32>>>(recipe, options, mixture, sets, &[Default::default()])?

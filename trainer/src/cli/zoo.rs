@@ -254,7 +254,7 @@ impl Zoo {
         let mut chosen = puzzles(path)?;
         chosen.shuffle(&mut StdRng::seed_from_u64(1));
         chosen.truncate(self.puzzle_count);
-        let evaluator = open(weights, Default::default(), cores())?;
+        let evaluator = open(weights, BackendName::Flex, cores())?;
         Ok(Some(solve(&*evaluator, &chosen, &Conditions::STRONGEST, &|_| {}).0))
     }
 

@@ -1,0 +1,47 @@
+//! What rows are shifted and scaled by before they are rounded, number by number, so that all numbers of a row are of the same size.
+//!
+//! In trained networks a few numbers of the rows between blocks are much larger than all others, and nearly the same for every square.
+//! Rounded with one scale for the whole row, the others would keep only three or four of their eight bits. So each has its mean taken
+//! off and is divided by what it varies by, which is put back into the bias and the weights that it is multiplied by (Xiao et al. 2023,
+//! "SmoothQuant").
+
+use super::super::kernels::EPSILON;
+use super::super::kernels::rows::dot;
+
+/// How much of the range of a number is evened out; the rest is left to the weights.
+const SHARE: f32 = 0.75;
+/// The range of numbers that hardly vary.
+const LEAST: f32 = 0.01;
+
+/// Means and factors of the numbers of a row.
+#[derive(Clone, Debug)]
+pub(super) struct Balance {
+    /// What is taken off.
+    pub(super) centres: Vec<f32>,
+    /// What the rest is multiplied by.
+    pub(super) factors: Vec<f32>,
+}
+
+impl Balance {
+    /// What suits rows of so many numbers, of which these are samples, when each has been divided by its root mean square.
+    pub(super) fn of(samples: &[f32], width: usize) -> Balance {
+        let count = (samples.len() / width) as f32;
+        let rows: Vec<Vec<f32>> = samples
+            .chunks_exact(width)
+            .map(|row| {
+                let normal = normal(row);
+                row.iter().map(|x| x * normal).collect()
+            })
+            .collect();
+        let centres: Vec<f32> = (0..width).map(|i| rows.iter().map(|row| row[i]).sum::<f32>() / count).collect();
+        let range = |i: usize| rows.iter().fold(LEAST, |most, row| most.max((row[i] - centres[i]).abs()));
+        let factors = (0..width).map(|i| range(i).powf(-SHARE)).collect();
+        Balance { centres, factors }
+    }
+}
+
+/// What a row is multiplied by to be divided by its root mean square.
+#[inline(always)]
+pub(super) fn normal(row: &[f32]) -> f32 {
+    1.0 / (dot(row, row) / row.len() as f32 + EPSILON as f32).sqrt()
+}

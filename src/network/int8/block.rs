@@ -1,0 +1,188 @@
+//! One block of the encoder.
+
+use super::super::block::{self, Ffn};
+use super::super::experts;
+use super::super::kernels::rows::rms_norm;
+use super::super::kernels::{EPSILON, Kernels};
+use super::super::smolgen;
+use super::attention::{MAP, SQUARES, attend, turned};
+use super::balance::Balance;
+use super::bytes::{Bytes, Numbers};
+use super::floats::{Left, Rows, add_product};
+use super::layer::{Layer, numbers};
+use super::matrix::{Matrix, Then};
+
+/// What a pass through the blocks needs, kept from one to the next.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    pub(super) bytes: Bytes,
+    /// Query, key, value, and what squares are compressed to.
+    projected: Vec<f32>,
+    /// A map a head.
+    maps: Vec<f32>,
+    attended: Vec<f32>,
+    hidden: Vec<f32>,
+}
+
+/// A block's weights as bytes.
+#[derive(Debug)]
+pub(super) struct Block {
+    attention: Attention,
+    ffn: FeedForward,
+}
+
+/// `x + attention(norm(x))`
+#[derive(Debug)]
+struct Attention {
+    balance: Balance,
+    /// Query, key, value; and, for the generator, what squares are compressed to.
+    projections: Matrix,
+    /// `[heads, 64 × 64]`, [`turned`].
+    static_bias: Option<Vec<f32>>,
+    generator: Option<Generator>,
+    out: Matrix,
+    heads: usize,
+}
+
+/// `x + ffn(norm(x))`
+#[derive(Debug)]
+struct FeedForward {
+    balance: Balance,
+    up: Matrix,
+    down: Matrix,
+}
+
+/// Makes a map a head from the compressed squares.
+#[derive(Debug)]
+struct Generator {
+    compress: usize,
+    hidden: Layer,
+    generate: Layer,
+    heads: usize,
+}
+
+impl Block {
+    /// None, where the block has pieces that are not known here. `samples` are rows of some positions, which go through it.
+    pub(super) fn of<B: Kernels>(
+        block: &block::Block<B>,
+        samples: &mut [f32],
+        shared: &SharedMap,
+        scratch: &mut Scratch,
+    ) -> Option<Block> {
+        let Ffn::Dense(ffn) = &block.ffn else { return None };
+        let d = Layer::of(&block.query).outputs();
+        let attention = Attention::of(block, Balance::of(samples, d));
+        samples.chunks_exact_mut(SQUARES * d).for_each(|x| attention.forward(x, shared, scratch));
+        let ffn = FeedForward::of(ffn, Balance::of(samples, d));
+        samples.chunks_exact_mut(SQUARES * d).for_each(|x| ffn.forward(x, scratch));
+        Some(Block { attention, ffn })
+    }
+
+    /// `[64, d]` in its place; `shared` expands the generators' codes.
+    pub(super) fn forward(&self, x: &mut [f32], shared: &SharedMap, scratch: &mut Scratch) {
+        self.attention.forward(x, shared, scratch);
+        self.ffn.forward(x, scratch);
+    }
+}
+
+impl Attention {
+    fn of<B: Kernels>(block: &block::Block<B>, balance: Balance) -> Attention {
+        let [_, heads] = block.shape;
+        let query = Layer::of(&block.query);
+        let scale = 1.0 / ((query.outputs() / heads) as f32).sqrt();
+        let mut projections = vec![query.scaled(scale), Layer::of(&block.key), Layer::of(&block.value)];
+        projections.extend(block.generator.as_ref().map(|generator| Layer::of(&generator.compress)));
+        Attention {
+            projections: Matrix::of(&projections, Some(&balance)),
+            balance,
+            static_bias: block.static_bias.as_ref().map(|bias| turned(&numbers(bias.map.val()))),
+            generator: block.generator.as_ref().map(Generator::of),
+            out: Matrix::of(&[Layer::of(&block.out)], None),
+            heads,
+        }
+    }
+
+    fn forward(&self, x: &mut [f32], shared: &SharedMap, scratch: &mut Scratch) {
+        let Scratch { bytes, projected, maps, attended, .. } = scratch;
+        let d = x.len() / SQUARES;
+        bytes.take(x, d, Numbers::Normalised(&self.balance));
+        let width = self.projections.width();
+        projected.resize(SQUARES * width, 0.0);
+        self.projections.multiply(bytes, projected, Then::Write);
+        maps.clear();
+        match &self.static_bias {
+            Some(fixed) => maps.extend_from_slice(fixed),
+            None => maps.resize(self.heads * MAP, 0.0),
+        }
+        if let Some(generator) = &self.generator {
+            generator.add(projected.chunks_exact(width).map(|row| &row[3 * d..]), shared, maps);
+        }
+        attended.resize(x.len(), 0.0);
+        attend(projected, width, maps, self.heads, attended);
+        bytes.take(attended, d, Numbers::Any);
+        self.out.multiply(bytes, x, Then::Add);
+    }
+}
+
+impl FeedForward {
+    fn of<B: Kernels>(ffn: &experts::FeedForward<B>, balance: Balance) -> FeedForward {
+        let up = Matrix::of(&[Layer::of(&ffn.up)], Some(&balance));
+        FeedForward { up, down: Matrix::of(&[Layer::of(&ffn.down)], None), balance }
+    }
+
+    fn forward(&self, x: &mut [f32], scratch: &mut Scratch) {
+        let Scratch { bytes, hidden, .. } = scratch;
+        bytes.take(x, x.len() / SQUARES, Numbers::Normalised(&self.balance));
+        hidden.resize(SQUARES * self.up.width(), 0.0);
+        self.up.multiply(bytes, hidden, Then::Relu);
+        bytes.take(hidden, self.up.width(), Numbers::Positive);
+        self.down.multiply(bytes, x, Then::Add);
+    }
+}
+
+impl Generator {
+    fn of<B: Kernels>(generator: &smolgen::Generator<B>) -> Generator {
+        let compress = Layer::of(&generator.compress).outputs();
+        let (hidden, generate) = (Layer::of(&generator.hidden), Layer::of(&generator.generate));
+        Generator { compress, hidden, generate, heads: generator.heads }
+    }
+
+    /// Adds the maps of a position.
+    fn add<'a>(&self, squares: impl Iterator<Item = &'a [f32]>, shared: &SharedMap, maps: &mut [f32]) {
+        let compressed: Vec<f32> = squares.flat_map(|square| &square[..self.compress]).copied().collect();
+        let mut hidden = self.hidden.forward(&compressed);
+        hidden.iter_mut().for_each(|x| *x = x.max(0.0));
+        let mut codes = self.generate.forward(&hidden);
+        let generate = codes.len() / self.heads;
+        rms_norm(&mut codes, generate, EPSILON as f32);
+        shared.add(&codes, generate, maps);
+    }
+}
+
+/// The matrix that expands the codes of all blocks' generators to maps.
+#[derive(Debug)]
+pub(super) struct SharedMap {
+    /// [`PIECE`] columns at a time: `[generate, PIECE]` each, so that what is multiplied together lies together.
+    pieces: Vec<f32>,
+}
+
+/// Columns of a piece of the shared matrix.
+const PIECE: usize = 32;
+
+impl SharedMap {
+    /// From the matrix `[generate, 64 × 64]`, whose maps are not [`turned`].
+    pub(super) fn of(matrix: &[f32]) -> SharedMap {
+        let matrix = turned(matrix);
+        let piece = |first: usize| matrix.chunks_exact(MAP).flat_map(move |row| &row[first..first + PIECE]);
+        SharedMap { pieces: (0..MAP).step_by(PIECE).flat_map(piece).copied().collect() }
+    }
+
+    /// Adds to each map what its code, of so many numbers, expands to.
+    fn add(&self, codes: &[f32], generate: usize, maps: &mut [f32]) {
+        let left = Left::Plain(Rows { numbers: codes, stride: generate });
+        for (i, piece) in self.pieces.chunks_exact(generate * PIECE).enumerate() {
+            let piece = Rows { numbers: piece, stride: PIECE };
+            add_product(left, piece, &mut maps[i * PIECE..], MAP, [codes.len() / generate, generate, PIECE]);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Sums of products of bytes, eight rows by sixteen columns at a time, in the widest instructions that the processor has. They are
+//! exact, so every processor finds the same.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{
+    __m128i, _mm_set1_epi32, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_cvtepu8_epi16, _mm256_madd_epi16,
+    _mm256_setzero_si256, _mm512_dpbusd_epi32, _mm512_set1_epi32, _mm512_setzero_si512,
+};
+
+/// Rows that are multiplied together.
+pub(super) const ROWS: usize = 8;
+/// Columns of a [`Group`].
+pub(super) const COLUMNS: usize = 16;
+/// Weights of four inputs and sixteen columns: the four of the first column, then those of the second, and so on.
+pub(super) type Group = [i8; 4 * COLUMNS];
+/// Of each of eight rows, four unsigned bytes that follow each other.
+pub(super) type Words = [[u8; 4]; ROWS];
+/// What the sums of `G` groups of columns begin with.
+pub(super) type Start<const G: usize> = [[i32; COLUMNS]; G];
+/// Sums of eight rows and `G` groups of columns.
+pub(super) type Sums<const G: usize> = [Start<G>; ROWS];
+
+/// The instructions that are used.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dot(Kind);
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// AVX-512 VNNI: 64 products an instruction.
+    #[cfg(target_arch = "x86_64")]
+    Vnni,
+    /// AVX2: 16 products an instruction, of numbers widened to 16 bits, which cannot overflow.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// What the compiler makes of plain loops.
+    Portable,
+}
+
+impl Dot {
+    /// All that this processor has, the fastest first.
+    pub(super) fn all() -> Vec<Dot> {
+        #[allow(unused_mut)]
+        let mut all = vec![Dot(Kind::Portable)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx2") {
+                all.insert(0, Dot(Kind::Avx2));
+            }
+            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni") {
+                all.insert(0, Dot(Kind::Vnni));
+            }
+        }
+        all
+    }
+
+    /// The fastest that this processor has.
+    pub(super) fn best() -> Dot {
+        Dot::all()[0]
+    }
+
+    /// The products of rows and weights, which both go on for as many words as `rows` is long, each sum begun with its column's `start`.
+    #[inline]
+    pub(super) fn sums<const G: usize>(self, rows: &[Words], weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
+        match self.0 {
+            // SAFETY: of this kind only where `all` found the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kind::Vnni => unsafe { vnni(rows, weights, start, sums) },
+            // SAFETY: likewise.
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => unsafe { avx2(rows, weights, start, sums) },
+            Kind::Portable => portable(rows, weights, start, sums),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn vnni<const G: usize>(rows: &[Words], weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
+    let mut held = [[_mm512_setzero_si512(); G]; ROWS];
+    for row in &mut held {
+        for g in 0..G {
+            row[g] = pulp::cast(start[g]);
+        }
+    }
+    for (words, weights) in rows.iter().zip(weights.chunks_exact(G)) {
+        for r in 0..ROWS {
+            let x = _mm512_set1_epi32(i32::from_ne_bytes(words[r]));
+            for g in 0..G {
+                held[r][g] = _mm512_dpbusd_epi32(held[r][g], x, pulp::cast(weights[g]));
+            }
+        }
+    }
+    for r in 0..ROWS {
+        for g in 0..G {
+            sums[r][g] = pulp::cast(held[r][g]);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn avx2<const G: usize>(rows: &[Words], weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
+    /// Rows whose sums fit in the registers.
+    const FEW: usize = 2;
+    for first in (0..ROWS).step_by(FEW) {
+        for g in 0..G {
+            // Of four columns each, two sums a column.
+            let mut held = [[_mm256_setzero_si256(); 4]; FEW];
+            for (words, weights) in rows.iter().zip(weights.chunks_exact(G)) {
+                let (quarters, _) = weights[g].as_chunks::<16>();
+                let mut x = [_mm256_setzero_si256(); FEW];
+                for r in 0..FEW {
+                    x[r] = _mm256_cvtepu8_epi16(_mm_set1_epi32(i32::from_ne_bytes(words[first + r])));
+                }
+                for (q, quarter) in quarters.iter().enumerate() {
+                    let w = _mm256_cvtepi8_epi16(pulp::cast::<[i8; 16], __m128i>(*quarter));
+                    for r in 0..FEW {
+                        held[r][q] = _mm256_add_epi32(held[r][q], _mm256_madd_epi16(x[r], w));
+                    }
+                }
+            }
+            for r in 0..FEW {
+                for q in 0..4 {
+                    let pairs: [i32; 8] = pulp::cast(held[r][q]);
+                    for c in 0..4 {
+                        sums[first + r][g][4 * q + c] = start[g][4 * q + c] + pairs[2 * c] + pairs[2 * c + 1];
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn portable<const G: usize>(rows: &[Words], weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
+    *sums = [*start; ROWS];
+    for (words, weights) in rows.iter().zip(weights.chunks_exact(G)) {
+        for r in 0..ROWS {
+            for g in 0..G {
+                for c in 0..COLUMNS {
+                    for i in 0..4 {
+                        sums[r][g][c] += i32::from(words[r][i]) * i32::from(weights[g][4 * c + i]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<const G: usize>() {
+        let length = 48;
+        let rows: Vec<Words> = (0..length)
+            .map(|k| std::array::from_fn(|r| std::array::from_fn(|i| (k * 37 + r * 11 + i * 71) as u8)))
+            .collect();
+        let weights: Vec<Group> = (0..length * G)
+            .map(|k| std::array::from_fn(|i| if k % 7 == 3 { 127 } else { ((k * 29 + i * 53) % 255) as i8 }))
+            .collect();
+        let start: Start<G> = std::array::from_fn(|g| std::array::from_fn(|c| (g * 5 + c) as i32 - 9));
+        let mut wanted = [start; ROWS];
+        for r in 0..ROWS {
+            for column in 0..COLUMNS * G {
+                let (g, c) = (column / COLUMNS, column % COLUMNS);
+                let product = |input: usize| {
+                    i32::from(rows[input / 4][r][input % 4]) * i32::from(weights[input / 4 * G + g][4 * c + input % 4])
+                };
+                wanted[r][g][c] += (0..4 * length).map(product).sum::<i32>();
+            }
+        }
+        for dot in Dot::all() {
+            let mut sums = [[[0; COLUMNS]; G]; ROWS];
+            dot.sums(&rows, &weights, &start, &mut sums);
+            assert_eq!(sums, wanted, "{dot:?}");
+        }
+    }
+
+    #[test]
+    fn all_instructions_find_the_same_sums() {
+        check::<1>();
+        check::<2>();
+        check::<3>();
+    }
+}

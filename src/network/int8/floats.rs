@@ -1,0 +1,178 @@
+//! Matrix products in single precision.
+
+use pulp::{Arch, Simd, WithSimd};
+
+/// Rows of numbers, each so many after the one before.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    pub(super) numbers: &'a [f32],
+    pub(super) stride: usize,
+}
+
+/// What is multiplied from the left: as it is, or with its rows and columns exchanged.
+#[derive(Clone, Copy)]
+pub(super) enum Left<'a> {
+    Plain(Rows<'a>),
+    Transposed(Rows<'a>),
+}
+
+/// Rows whose sums fit in the registers, with two vectors of columns each.
+const ROWS: usize = 4;
+
+/// `out += a·b`, of the sizes `[m, k]`, `[k, n]` and `[m, n]`, the rows of `out` being `stride` numbers apart. Each sum is added up in the order of k, with fused
+/// multiplications, so that it is the same whatever vectors the processor has.
+///
+/// # Panics
+/// When one of them has fewer numbers than that.
+pub(super) fn add_product(a: Left, b: Rows, out: &mut [f32], stride: usize, [m, k, n]: [usize; 3]) {
+    Arch::new().dispatch(Product { a, b, out, stride, size: [m, k, n] });
+}
+
+struct Product<'a> {
+    a: Left<'a>,
+    b: Rows<'a>,
+    out: &'a mut [f32],
+    stride: usize,
+    size: [usize; 3],
+}
+
+impl WithSimd for Product<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        let [m, _, n] = self.size;
+        let mut column = 0;
+        while column + 2 * S::F32_LANES <= n {
+            self.rows::<S, 2>(simd, m, column);
+            column += 2 * S::F32_LANES;
+        }
+        while column + S::F32_LANES <= n {
+            self.rows::<S, 1>(simd, m, column);
+            column += S::F32_LANES;
+        }
+        self.rest(column);
+    }
+}
+
+impl Product<'_> {
+    /// All rows of `V` vectors of columns.
+    #[inline(always)]
+    fn rows<S: Simd, const V: usize>(&mut self, simd: S, m: usize, column: usize) {
+        let mut row = 0;
+        while row + ROWS <= m {
+            self.tile::<S, ROWS, V>(simd, row, column);
+            row += ROWS;
+        }
+        match m - row {
+            3 => self.tile::<S, 3, V>(simd, row, column),
+            2 => self.tile::<S, 2, V>(simd, row, column),
+            1 => self.tile::<S, 1, V>(simd, row, column),
+            _ => {}
+        }
+    }
+
+    /// `R` rows of `V` vectors of columns.
+    #[inline(always)]
+    #[expect(
+        clippy::manual_memcpy,
+        clippy::needless_range_loop,
+        reason = "indices keep the sums in registers: iterators and copies take a third longer"
+    )]
+    fn tile<S: Simd, const R: usize, const V: usize>(&mut self, simd: S, row: usize, column: usize) {
+        let [_, k, _] = self.size;
+        let width = V * S::F32_LANES;
+        let mut sums = [[simd.splat_f32s(0.0); V]; R];
+        for r in 0..R {
+            let (held, _) = S::as_simd_f32s(&self.out[(row + r) * self.stride + column..][..width]);
+            for v in 0..V {
+                sums[r][v] = held[v];
+            }
+        }
+        match self.a {
+            Left::Plain(a) => {
+                let mut rows = [&[][..]; R];
+                for r in 0..R {
+                    rows[r] = &a.numbers[(row + r) * a.stride..][..k];
+                }
+                for i in 0..k {
+                    let mut x = [0.0; R];
+                    for r in 0..R {
+                        x[r] = rows[r][i];
+                    }
+                    step(simd, x, &self.b.numbers[i * self.b.stride + column..][..width], &mut sums);
+                }
+            }
+            Left::Transposed(a) => {
+                for i in 0..k {
+                    let mut x = [0.0; R];
+                    x.copy_from_slice(&a.numbers[i * a.stride + row..][..R]);
+                    step(simd, x, &self.b.numbers[i * self.b.stride + column..][..width], &mut sums);
+                }
+            }
+        }
+        for r in 0..R {
+            let (held, _) = S::as_mut_simd_f32s(&mut self.out[(row + r) * self.stride + column..][..width]);
+            for v in 0..V {
+                held[v] = sums[r][v];
+            }
+        }
+    }
+
+    /// The columns from here on, number by number.
+    #[inline(always)]
+    fn rest(&mut self, column: usize) {
+        let [m, k, n] = self.size;
+        for r in 0..m {
+            for c in column..n {
+                let sum = &mut self.out[r * self.stride + c];
+                for i in 0..k {
+                    let x = match self.a {
+                        Left::Plain(a) => a.numbers[r * a.stride + i],
+                        Left::Transposed(a) => a.numbers[i * a.stride + r],
+                    };
+                    *sum = x.mul_add(self.b.numbers[i * self.b.stride + c], *sum);
+                }
+            }
+        }
+    }
+}
+
+/// Adds to the sums of `R` rows the products of a number of each and a row of `V` vectors.
+#[inline(always)]
+fn step<S: Simd, const R: usize, const V: usize>(simd: S, a: [f32; R], b: &[f32], sums: &mut [[S::f32s; V]; R]) {
+    let (b, _) = S::as_simd_f32s(b);
+    for r in 0..R {
+        let x = simd.splat_f32s(a[r]);
+        for v in 0..V {
+            sums[r][v] = simd.mul_add_f32s(x, b[v], sums[r][v]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_of_any_size_agree_with_the_formula() {
+        for [m, k, n] in [[1, 5, 3], [4, 32, 64], [3, 7, 50], [6, 16, 33], [64, 32, 16]] {
+            let (strides, length) = ([k + 2, n + 3, n + 1], m.max(k) * (n.max(k) + 3));
+            let a: Vec<f32> = (0..length).map(|i| (i * 29 % 81) as f32 / 10.0 - 4.0).collect();
+            let b: Vec<f32> = (0..length).map(|i| (i * 31 % 67) as f32 / 10.0 - 3.0).collect();
+            let turned: Vec<f32> =
+                (0..k * (m + 1)).map(|i| a[(i % (m + 1)).min(m - 1) * strides[0] + i / (m + 1)]).collect();
+            let of = |numbers, stride| Rows { numbers, stride };
+            for left in [Left::Plain(of(&a, strides[0])), Left::Transposed(of(&turned, m + 1))] {
+                let mut out: Vec<f32> = (0..length).map(|i| i as f32).collect();
+                add_product(left, of(&b, strides[1]), &mut out, strides[2], [m, k, n]);
+                for (i, x) in out.iter().enumerate() {
+                    let (r, c) = (i / strides[2], i % strides[2]);
+                    let product = |j: usize| f64::from(a[r * strides[0] + j]) * f64::from(b[j * strides[1] + c]);
+                    let added = if r < m && c < n { (0..k).map(product).sum() } else { 0.0 };
+                    assert!((f64::from(*x) - i as f64 - added).abs() < 1e-3, "{m} {k} {n}: number {i} is {x}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Moves and value, read out of the last rows.
+
+use super::super::config::Activation;
+use super::super::heads::geometry::parts;
+use super::super::heads::{FromTo, Readout};
+use super::super::kernels::Kernels;
+use super::super::kernels::rows::dot;
+use super::super::vectors::widest;
+use super::balance::Balance;
+use super::bytes::{Bytes, Numbers};
+use super::layer::Layer;
+use super::matrix::{Matrix, Then};
+use crate::board::MoveIndex;
+
+/// The from × to policy and the value, if there is one.
+#[derive(Debug)]
+pub(super) struct Heads {
+    balance: Balance,
+    /// Starts of moves, ends of moves, and what squares are compressed to.
+    rows: Matrix,
+    /// Numbers of a start, and of an end.
+    dim: usize,
+    promotion: Layer,
+    value: Option<Value>,
+}
+
+#[derive(Debug)]
+struct Value {
+    compress: usize,
+    hidden: Layer,
+    out: Layer,
+}
+
+impl Heads {
+    /// The heads' weights as bytes; none, where they have pieces that are not known here.
+    pub(super) fn of<B: Kernels>(policy: &FromTo<B>, value: Option<&Readout<B>>, balance: Balance) -> Option<Heads> {
+        let dim = policy.dim;
+        let from = Layer::of(&policy.from).scaled(1.0 / (dim as f32).sqrt());
+        let mut layers = vec![from, Layer::of(&policy.to)];
+        let value = match value {
+            Some(Readout { compress: Some(compress), hidden: Some(hidden), out, activation: Activation::Relu }) => {
+                let compress = Layer::of(compress);
+                layers.push(compress.clone());
+                Some(Value { compress: compress.outputs(), hidden: Layer::of(hidden), out: Layer::of(out) })
+            }
+            Some(_) => return None,
+            None => None,
+        };
+        Some(Heads {
+            rows: Matrix::of(&layers, Some(&balance)),
+            balance,
+            dim,
+            promotion: Layer::of(&policy.promotion),
+            value,
+        })
+    }
+
+    /// From rows `[64, d]`, not normalised yet: the logits of some moves, and the numbers of the value.
+    pub(super) fn read(&self, x: &[f32], d: usize, asked: &[MoveIndex], bytes: &mut Bytes) -> (Vec<f32>, Vec<f32>) {
+        bytes.take(x, d, Numbers::Normalised(&self.balance));
+        let width = self.rows.width();
+        let mut rows = vec![0.0; bytes.rows() * width];
+        self.rows.multiply(bytes, &mut rows, Then::Write);
+        let start = |square: usize| &rows[square * width..][..self.dim];
+        let end = |square: usize| &rows[square * width + self.dim..][..self.dim];
+        let mut logits: Vec<f32> = Vec::with_capacity(asked.len());
+        widest(
+            #[inline(always)]
+            || {
+                for m in asked {
+                    let (from, to, _) = parts(*m);
+                    logits.push(dot(start(from), end(to)));
+                }
+            },
+        );
+        for (logit, m) in logits.iter_mut().zip(asked) {
+            if let (_, to, Some(piece)) = parts(*m) {
+                *logit += self.promotion.forward(end(to))[piece];
+            }
+        }
+        let value = self.value.as_ref().map_or_else(Vec::new, |value| {
+            let squares = rows.chunks_exact(width).flat_map(|row| &row[2 * self.dim..][..value.compress]);
+            let compressed: Vec<f32> = squares.map(|x| x.max(0.0)).collect();
+            let hidden: Vec<f32> = value.hidden.forward(&compressed).into_iter().map(|x| x.max(0.0)).collect();
+            value.out.forward(&hidden)
+        });
+        (logits, value)
+    }
+}
