@@ -49,25 +49,30 @@ impl Bytes {
         self.scales.resize(count, 0.0);
         let (largest, flip) = if self.shifted { (127.0, SHIFT as u8) } else { (255.0, 0) };
         let (words, scales, length) = (&mut self.words, &mut self.scales, self.length);
-        let (mut balanced, mut bytes) = (vec![0.0; width], vec![0; width]);
+        let (mut balanced, mut bytes) = (Vec::new(), vec![0; width]);
+        // One thing after another for all rows: each takes long to be known, but the rows do not wait for each other.
         widest(
             #[inline(always)]
             || {
-                for (r, row) in rows.chunks_exact(width).enumerate() {
-                    let row = match numbers {
-                        Numbers::Positive | Numbers::Any => row,
-                        Numbers::Normalised(balance) => {
-                            let normal = normal(row);
-                            let by = balance.centres.iter().zip(&balance.factors);
-                            for ((y, x), (centre, factor)) in balanced.iter_mut().zip(row).zip(by) {
-                                *y = (x * normal - centre) * factor;
-                            }
-                            &balanced
+                if let Numbers::Normalised(balance) = numbers {
+                    for (row, scale) in rows.chunks_exact(width).zip(scales.iter_mut()) {
+                        *scale = normal(row);
+                    }
+                    balanced.resize(rows.len(), 0.0);
+                    let to = balanced.chunks_exact_mut(width);
+                    for ((row, to), normal) in rows.chunks_exact(width).zip(to).zip(scales.iter()) {
+                        let by = balance.centres.iter().zip(&balance.factors);
+                        for ((y, x), (centre, factor)) in to.iter_mut().zip(row).zip(by) {
+                            *y = (x * normal - centre) * factor;
                         }
-                    };
-                    let most = most(row);
-                    let factor = if most > 0.0 { largest / most } else { 0.0 };
-                    scales[r] = most / largest;
+                    }
+                }
+                let rows = if balanced.is_empty() { rows } else { &balanced };
+                for (row, scale) in rows.chunks_exact(width).zip(scales.iter_mut()) {
+                    *scale = most(row) / largest;
+                }
+                for (r, row) in rows.chunks_exact(width).enumerate() {
+                    let factor = if scales[r] > 0.0 { 1.0 / scales[r] } else { 0.0 };
                     for (byte, x) in bytes.iter_mut().zip(row) {
                         *byte = (x * factor + ROUNDER).to_bits() as u8 ^ flip;
                     }
