@@ -39,7 +39,7 @@ enum Kind {
 impl Dot {
     /// All that this processor has, the fastest first.
     pub(super) fn all() -> Vec<Dot> {
-        #[allow(unused_mut)]
+        #[cfg_attr(not(target_arch = "x86_64"), expect(unused_mut, reason = "only x86-64 has more"))]
         let mut all = vec![Dot(Kind::Portable)];
         #[cfg(target_arch = "x86_64")]
         {

@@ -19,8 +19,8 @@ pub(super) enum Left<'a> {
 /// Rows whose sums fit in the registers, with two vectors of columns each.
 const ROWS: usize = 4;
 
-/// `out += a·b`, of the sizes `[m, k]`, `[k, n]` and `[m, n]`, the rows of `out` being `stride` numbers apart. Each sum is added up in the order of k, with fused
-/// multiplications, so that it is the same whatever vectors the processor has.
+/// `out += a·b`, of the sizes `[m, k]`, `[k, n]` and `[m, n]`, the rows of `out` being `stride` numbers apart. Each sum is added up in
+/// the order of k, with fused multiplications, so that it is the same whatever vectors the processor has.
 ///
 /// # Panics
 /// When one of them has fewer numbers than that.
