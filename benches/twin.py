@@ -171,7 +171,8 @@ def main():
         rounds = [(onnx(batch), *(engine(b, batch) for b in ("int8", "flex", "ndarray"))) for _ in range(5)]
         o, i8, f, n = (statistics.median(r[i] for r in rounds) for i in range(4))
         print(
-            f"batch {batch:2}: ONNX Runtime {o:.2f} ms, int8 {i8:.2f} ms ({o / i8:.2f} of its speed), flex {f:.2f} ms ({o / f:.2f} of its speed), "
+            f"batch {batch:2}: ONNX Runtime {o:.2f} ms, int8 {i8:.2f} ms ({o / i8:.2f} of its speed), "
+            f"flex {f:.2f} ms ({o / f:.2f} of its speed), "
             f"ndarray {n:.2f} ms ({o / n:.2f})"
         )
 
