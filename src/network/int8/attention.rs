@@ -1,6 +1,7 @@
 //! Attention of the 64 squares of one position, in single precision.
 
 use super::super::curve::exp;
+use super::super::kernels::rows::LANES;
 use super::super::vectors::widest;
 use super::floats::{Left, Rows, add_product};
 
@@ -8,8 +9,6 @@ use super::floats::{Left, Rows, add_product};
 pub(super) const SQUARES: usize = 64;
 /// Numbers of a map: what each square is worth to each.
 pub(super) const MAP: usize = SQUARES * SQUARES;
-/// Columns that fill the widest vectors.
-const LANES: usize = 16;
 
 /// `softmax(Q·Kᵀ + bias)·V` of each head, side by side: `[64, d]`. The first 3·d of the `stride` numbers of each row of `projected`
 /// are the query, already divided by the square root of the head's width, the key and the value. `maps` holds the biases, a [`turned`]

@@ -1,5 +1,6 @@
 //! Rows of numbers as bytes, each row with a scale of its own.
 
+use super::super::kernels::rows::{LANES, join};
 use super::super::vectors::widest;
 use super::balance::{Balance, normal};
 use super::dot::{ROWS, Words};
@@ -8,8 +9,6 @@ use super::dot::{ROWS, Words};
 const ROUNDER: f32 = 12_582_912.0;
 /// What is added to signed bytes, which are from -127 to 127, so that they are unsigned.
 pub(super) const SHIFT: i32 = 128;
-/// Partial results: as many as the widest vectors hold.
-const LANES: usize = 16;
 
 /// What rows are.
 #[derive(Clone, Copy, Debug)]
@@ -116,14 +115,7 @@ fn most(row: &[f32]) -> f32 {
             most[i] = if x > most[i] { x } else { most[i] };
         }
     }
-    let mut half = LANES / 2;
-    while half > 0 {
-        for i in 0..half {
-            most[i] = if most[i + half] > most[i] { most[i + half] } else { most[i] };
-        }
-        half /= 2;
-    }
-    most[0]
+    join(most, |a, b| if b > a { b } else { a })
 }
 
 #[cfg(test)]

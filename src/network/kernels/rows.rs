@@ -6,7 +6,7 @@ use super::super::curve::exp;
 use super::super::vectors::widest;
 
 /// Partial sums: as many as the widest vectors hold.
-const LANES: usize = 16;
+pub(in crate::network) const LANES: usize = 16;
 
 /// `Σ a ∘ b`
 #[inline(always)]
@@ -44,7 +44,7 @@ fn exponentials(row: &mut [f32], most: f32) -> f32 {
 
 /// Folds the upper half of the lanes onto the lower, and so on: four steps, where one after another would be sixteen.
 #[inline(always)]
-fn join(mut lanes: [f32; LANES], with: impl Fn(f32, f32) -> f32) -> f32 {
+pub(in crate::network) fn join(mut lanes: [f32; LANES], with: impl Fn(f32, f32) -> f32) -> f32 {
     let mut half = LANES / 2;
     while half > 0 {
         for i in 0..half {
@@ -86,12 +86,7 @@ fn multiply(row: &mut [f32], by: f32) {
 }
 
 /// `softmax(row × scale + bias)` of each row of so many numbers, in its place. `bias` gives what is added to a row.
-pub(in crate::network) fn softmax<'a>(
-    numbers: &mut [f32],
-    length: usize,
-    scale: f32,
-    bias: impl Fn(usize) -> Option<&'a [f32]>,
-) {
+pub(super) fn softmax<'a>(numbers: &mut [f32], length: usize, scale: f32, bias: impl Fn(usize) -> Option<&'a [f32]>) {
     widest(
         #[inline(always)]
         || {
