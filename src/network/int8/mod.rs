@@ -26,6 +26,7 @@ use super::trunk::Trunk;
 use crate::board::{Conditions, Features, Game, MoveIndex, Pool, Seat};
 use balance::Balance;
 use block::{Block, Scratch, SharedMap};
+use dot::Dot;
 use embedding::Squares;
 use heads::Heads;
 use layer::numbers;
@@ -51,14 +52,14 @@ pub struct Look {
 }
 
 impl Int8 {
-    /// The network with its weights rounded. None, if it has other pieces than Glance's own system, or if this processor cannot
-    /// multiply and add in one step: then other backends are as fast.
+    /// The network with its weights rounded. None, if it has other pieces than Glance's own system, or if this processor has no
+    /// instructions for products of bytes, or none that multiply and add in one step: then other backends are as fast.
     pub fn of<B: Kernels>(network: &Network<B>) -> Option<Int8> {
         let (Embedding::Squares(embedding), Trunk::Encoder(trunk)) = (&network.embedding, &network.trunk) else {
             return None;
         };
         let Policy::FromTo(policy) = &network.policy else { return None };
-        if !suits(network.config()) || !fuses() {
+        if !suits(network.config()) || !Dot::best().pays() || !fuses() {
             return None;
         }
         let (embedding, mut scratch) = (Squares::of(embedding), Scratch::default());

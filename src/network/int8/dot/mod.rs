@@ -1,11 +1,10 @@
 //! Sums of products of bytes, eight rows by sixteen columns at a time, in the widest instructions that the processor has. They are
 //! exact, so every processor finds the same.
 
+#[cfg(target_arch = "aarch64")]
+mod arm;
 #[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::{
-    __m128i, _mm_set1_epi32, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_cvtepu8_epi16, _mm256_madd_epi16,
-    _mm256_setzero_si256, _mm512_dpbusd_epi32, _mm512_set1_epi32, _mm512_setzero_si512,
-};
+mod x86;
 
 /// Rows that are multiplied together.
 pub(super) const ROWS: usize = 8;
@@ -32,6 +31,9 @@ enum Kind {
     /// AVX2: 16 products an instruction, of numbers widened to 16 bits, which cannot overflow.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// NEON's products of bytes: 16 an instruction.
+    #[cfg(target_arch = "aarch64")]
+    DotProduct,
     /// What the compiler makes of plain loops.
     Portable,
 }
@@ -39,7 +41,10 @@ enum Kind {
 impl Dot {
     /// All that this processor has, the fastest first.
     pub(super) fn all() -> Vec<Dot> {
-        #[cfg_attr(not(target_arch = "x86_64"), expect(unused_mut, reason = "only x86-64 has more"))]
+        #[cfg_attr(
+            not(any(target_arch = "x86_64", target_arch = "aarch64")),
+            expect(unused_mut, reason = "these have more")
+        )]
         let mut all = vec![Dot(Kind::Portable)];
         #[cfg(target_arch = "x86_64")]
         {
@@ -50,6 +55,10 @@ impl Dot {
                 all.insert(0, Dot(Kind::Vnni));
             }
         }
+        #[cfg(target_arch = "aarch64")]
+        if std::arch::is_aarch64_feature_detected!("dotprod") {
+            all.insert(0, Dot(Kind::DotProduct));
+        }
         all
     }
 
@@ -58,75 +67,25 @@ impl Dot {
         Dot::all()[0]
     }
 
+    /// Whether it takes more products an instruction than single precision does: plain loops do not.
+    pub(super) fn pays(self) -> bool {
+        !matches!(self.0, Kind::Portable)
+    }
+
     /// The products of rows and weights, which both go on for as many words as `rows` is long, each sum begun with its column's `start`.
     #[inline]
     pub(super) fn sums<const G: usize>(self, rows: &[Words], weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
         match self.0 {
             // SAFETY: of this kind only where `all` found the instructions.
             #[cfg(target_arch = "x86_64")]
-            Kind::Vnni => unsafe { vnni(rows, weights, start, sums) },
+            Kind::Vnni => unsafe { x86::vnni(rows, weights, start, sums) },
             // SAFETY: likewise.
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => unsafe { avx2(rows, weights, start, sums) },
+            Kind::Avx2 => unsafe { x86::avx2(rows, weights, start, sums) },
+            // SAFETY: likewise.
+            #[cfg(target_arch = "aarch64")]
+            Kind::DotProduct => unsafe { arm::dot_product(rows, weights, start, sums) },
             Kind::Portable => portable(rows, weights, start, sums),
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vnni")]
-fn vnni<const G: usize>(rows: &[Words], weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
-    let mut held = [[_mm512_setzero_si512(); G]; ROWS];
-    for row in &mut held {
-        for g in 0..G {
-            row[g] = pulp::cast(start[g]);
-        }
-    }
-    for (words, weights) in rows.iter().zip(weights.chunks_exact(G)) {
-        for r in 0..ROWS {
-            let x = _mm512_set1_epi32(i32::from_ne_bytes(words[r]));
-            for g in 0..G {
-                held[r][g] = _mm512_dpbusd_epi32(held[r][g], x, pulp::cast(weights[g]));
-            }
-        }
-    }
-    for r in 0..ROWS {
-        for g in 0..G {
-            sums[r][g] = pulp::cast(held[r][g]);
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn avx2<const G: usize>(rows: &[Words], weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
-    /// Rows whose sums fit in the registers.
-    const FEW: usize = 2;
-    for first in (0..ROWS).step_by(FEW) {
-        for g in 0..G {
-            // Of four columns each, two sums a column.
-            let mut held = [[_mm256_setzero_si256(); 4]; FEW];
-            for (words, weights) in rows.iter().zip(weights.chunks_exact(G)) {
-                let (quarters, _) = weights[g].as_chunks::<16>();
-                let mut x = [_mm256_setzero_si256(); FEW];
-                for r in 0..FEW {
-                    x[r] = _mm256_cvtepu8_epi16(_mm_set1_epi32(i32::from_ne_bytes(words[first + r])));
-                }
-                for (q, quarter) in quarters.iter().enumerate() {
-                    let w = _mm256_cvtepi8_epi16(pulp::cast::<[i8; 16], __m128i>(*quarter));
-                    for r in 0..FEW {
-                        held[r][q] = _mm256_add_epi32(held[r][q], _mm256_madd_epi16(x[r], w));
-                    }
-                }
-            }
-            for r in 0..FEW {
-                for q in 0..4 {
-                    let pairs: [i32; 8] = pulp::cast(held[r][q]);
-                    for c in 0..4 {
-                        sums[first + r][g][4 * q + c] = start[g][4 * q + c] + pairs[2 * c] + pairs[2 * c + 1];
-                    }
-                }
-            }
         }
     }
 }
