@@ -28,6 +28,9 @@ enum Kind {
     /// AVX-512 VNNI: 64 products an instruction.
     #[cfg(target_arch = "x86_64")]
     Vnni,
+    /// AVX-VNNI: 32 products an instruction.
+    #[cfg(target_arch = "x86_64")]
+    AvxVnni,
     /// AVX2: 16 products an instruction, of numbers widened to 16 bits, which cannot overflow.
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -50,6 +53,9 @@ impl Dot {
         {
             if is_x86_feature_detected!("avx2") {
                 all.insert(0, Dot(Kind::Avx2));
+            }
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("avxvnni") {
+                all.insert(0, Dot(Kind::AvxVnni));
             }
             if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni") {
                 all.insert(0, Dot(Kind::Vnni));
@@ -79,6 +85,9 @@ impl Dot {
             // SAFETY: of this kind only where `all` found the instructions.
             #[cfg(target_arch = "x86_64")]
             Kind::Vnni => unsafe { x86::vnni(rows, weights, start, sums) },
+            // SAFETY: likewise.
+            #[cfg(target_arch = "x86_64")]
+            Kind::AvxVnni => unsafe { x86::avx_vnni(rows, weights, start, sums) },
             // SAFETY: likewise.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => unsafe { x86::avx2(rows, weights, start, sums) },
@@ -132,6 +141,13 @@ mod tests {
             let mut sums = [[[0; COLUMNS]; G]; ROWS];
             dot.sums(&rows, &weights, &start, &mut sums);
             assert_eq!(sums, wanted, "{dot:?}");
+        }
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx512vl") && is_x86_feature_detected!("avx512vnni") {
+            let mut sums = [[[0; COLUMNS]; G]; ROWS];
+            // SAFETY: the processor has them.
+            unsafe { x86::avx_vnni_twin(&rows, &weights, &start, &mut sums) };
+            assert_eq!(sums, wanted, "in 256 bits");
         }
     }
 
