@@ -17,6 +17,7 @@ use rand::seq::SliceRandom;
 use super::measure::{bar, names, validation_sets};
 use super::train::train_on;
 use super::{Anyhow, backends, cores, on_interrupt};
+use crate::claim::Claim;
 use crate::data::mixture::Mixture;
 use crate::data::read::puzzles;
 use crate::data::shard::Shard;
@@ -108,7 +109,7 @@ impl Zoo {
     pub(super) fn run(self) -> Result<(), Anyhow> {
         self.backend.check(&[0])?;
         let interrupted = on_interrupt()?;
-        fs::create_dir_all(&self.out).map_err(fail(&self.out))?;
+        let _claim = Claim::of(&self.out)?;
         let recipes = self.recipes()?;
         let sets = validation_sets(&self.validation, self.count)?;
         let openings = self.draw_openings()?;

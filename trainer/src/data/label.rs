@@ -22,6 +22,7 @@ use super::convert::position_key;
 use super::engine::{Engine, EngineError, EngineOptions, Opinion};
 use super::shard;
 use super::shard::{Kind, Shard, ShardError};
+use crate::claim::{Claim, ClaimError};
 
 /// What is to be labelled.
 #[derive(Clone, Debug)]
@@ -60,6 +61,9 @@ pub enum LabelError {
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The folder for the files cannot be worked in.
+    #[error(transparent)]
+    Claim(#[from] ClaimError),
     /// A file cannot be written.
     #[error("{path}: {reason}")]
     Output {
@@ -89,8 +93,7 @@ pub fn label(options: &Options, told: &(dyn Fn(usize) + Sync)) -> Result<usize, 
     if let Some(bad) = shards.iter().find(|s| s.kind() != Kind::Games || s.is_empty()) {
         return Err(LabelError::NoGames(bad.path().to_owned()));
     }
-    let fail = |e: std::io::Error| LabelError::Output { path: options.out.clone(), reason: e.to_string() };
-    fs::create_dir_all(&options.out).map_err(fail)?;
+    let _claim = Claim::of(&options.out)?;
     let mut draw = Draw { shards, seen: HashSet::new(), rng: StdRng::seed_from_u64(options.seed) };
     let mut done = 0;
     for part in 0..options.count.div_ceil(options.part.max(1)) {

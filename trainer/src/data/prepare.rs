@@ -16,6 +16,7 @@ use super::manifest::{Counts, Manifest, ManifestError};
 use super::read::{Content, Input, Progress, ReadError, Rows, Stream, is_known};
 use super::select::{SelectError, Selection};
 use super::shard::{self, Kind, Shard, ShardError};
+use crate::claim::{Claim, ClaimError};
 
 /// Why files could not be prepared.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +38,10 @@ pub enum PrepareError {
     /// The same for the file beside it.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// A folder cannot be listed or made.
+    /// The folder for the shards cannot be worked in.
+    #[error(transparent)]
+    Claim(#[from] ClaimError),
+    /// A folder cannot be listed.
     #[error("{path}: {error}")]
     Folder {
         /// The folder.
@@ -143,6 +147,7 @@ enum Place {
 pub struct Preparation {
     options: Options,
     seen: [HashMap<u64, Place>; 2],
+    _claim: Claim,
 }
 
 impl Preparation {
@@ -152,7 +157,7 @@ impl Preparation {
     /// When the folder cannot be made or read, or one of its shards is damaged.
     pub fn new(options: Options) -> Result<Preparation, PrepareError> {
         let fail = |error| PrepareError::Folder { path: options.out.clone(), error };
-        std::fs::create_dir_all(&options.out).map_err(fail)?;
+        let claim = Claim::of(&options.out)?;
         let mut seen = [HashMap::new(), HashMap::new()];
         let entries = std::fs::read_dir(&options.out).map_err(fail)?.collect::<Result<Vec<_>, _>>().map_err(fail)?;
         for path in entries.iter().map(std::fs::DirEntry::path) {
@@ -164,7 +169,7 @@ impl Preparation {
                 }
             }
         }
-        Ok(Preparation { options, seen })
+        Ok(Preparation { options, seen, _claim: claim })
     }
 
     /// Prepares a file, or goes on with it where an earlier call was stopped.

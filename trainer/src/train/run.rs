@@ -23,6 +23,7 @@ use super::optimizer::Optimizer;
 use super::recipe::{Budget, Part, Recipe};
 use super::step::{Means, Split, StepLoss, Work, gradients};
 use super::trained::Trained;
+use crate::claim::{Claim, ClaimError};
 use crate::data::loader::Loader;
 use crate::data::mixture::Mixture;
 use crate::data::sample::Sample;
@@ -57,6 +58,9 @@ pub enum TrainError {
     /// A checkpoint could not be written or read.
     #[error(transparent)]
     Checkpoint(#[from] checkpoint::CheckpointError),
+    /// The run's folder cannot be worked in.
+    #[error(transparent)]
+    Claim(#[from] ClaimError),
     /// The weights to start from cannot be used.
     #[error("{path}: {reason}")]
     Init {
@@ -132,7 +136,7 @@ where
     B::InnerBackend: Kernels,
 {
     let device = devices.first().ok_or(TrainError::NoDevice)?;
-    fs::create_dir_all(&options.run).map_err(|error| TrainError::Io { path: options.run.clone(), error })?;
+    let _claim = Claim::of(&options.run)?;
     let mut machines = meet(recipe, options, &mixture)?;
     machines.receive_start(&options.run)?;
     B::seed(device, recipe.training.seed);
