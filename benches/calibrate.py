@@ -9,13 +9,14 @@
     python3 benches/calibrate.py plot out/*.pgn > calibration.svg      # needs matplotlib; dial needs numpy
 
 A PLAYER is `sf:1500` (Stockfish at that UCI_Elo), `g:1500` (Glance at that UCI_Elo), `s:NETWORK,TEMPERATURE,NODES,RELIANCE`
-(a style, given to Glance as a DialFile of its own), `fairy:-5` (Fairy-Stockfish at that Skill Level), or `uci:COMMAND,depth=1` (any
+(a style, given to Glance as a DialFile of its own), `e:NETWORK,…` (the same style of the earlier network that `--earlier` names), `fairy:-5` (Fairy-Stockfish at that Skill Level), or `uci:COMMAND,depth=1` (any
 engine; `nodes=`, or nothing, for its full strength). Every player meets every other that is listed within `--near` places of
 it. `plot` draws what was found at every `g:` and at the styles that the dial has, and `dial` puts the styles at the ratings that
 they were found to have. `fit` finds the ratings under which the results are likeliest (Bradley, Terry 1952), with standard errors by
 bootstrap over games. One level of Stockfish, `ANCHOR`, says where the scale lies; how wide it is the games say alone, Stockfish's other
 levels too, so that 100 points are always 64 % of the points. `summary` adds games up to a line a pairing and time control;
-wherever a PGN is read, such a file can be too, so that games can be added to those played before.
+wherever a PGN is read, such a file can be too, so that games can be added to those played before. With a new network, those
+are another player's: call its `s:` there `e:`, and play the one against the other.
 """
 
 import argparse
@@ -31,6 +32,8 @@ import sys
 from collections import Counter, defaultdict
 
 TEN = math.log(10) / 400
+# A style of the present network, and of an earlier one.
+STYLE, EARLIER = "s:", "e:"
 # The player that is what its name says.
 ANCHOR = "sf:1500"
 # Of points of the dial that are nearer to each other, the one with more games is enough.
@@ -60,17 +63,22 @@ def engine(name, args):
     if kind == "g":
         dial = [f"option.DialFile={os.path.abspath(args.dial)}"] if args.dial else []
         return words + [f"option.UCI_Elo={what}"] + dial
-    if kind == "s":
+    if name.startswith((STYLE, EARLIER)):
         point = {"elo": 1500, **style(name, args.cut)}
         path = os.path.abspath(os.path.join(args.out, name.replace(":", "-").replace(",", "-") + ".json"))
         with open(path, "w") as file:
             json.dump({"points": [point, dict(point, elo=1501)]}, file)
-        return words + ["option.UCI_Elo=1500", f"option.DialFile={path}"]
-    sys.exit(f"player '{name}': sf:, g:, s:, fairy: or uci: is expected")
+        weights = []
+        if name.startswith(EARLIER):
+            if not args.earlier:
+                sys.exit(f"player '{name}': --earlier has to name that network's weights")
+            weights = [f"option.WeightsFile={os.path.abspath(args.earlier)}"]
+        return words + ["option.UCI_Elo=1500", f"option.DialFile={path}", *weights]
+    sys.exit(f"player '{name}': sf:, g:, s:, e:, fairy: or uci: is expected")
 
 
 def is_ours(player):
-    return player.startswith(("g:", "s:"))
+    return player.startswith(("g:", STYLE, EARLIER))
 
 
 def play(args):
@@ -210,7 +218,7 @@ def plot(args):
         """What the dial says of a player; None where it does not have these settings."""
         if player.startswith("g:"):
             return float(player[2:])
-        if player.startswith("s:"):
+        if player.startswith(STYLE):
             own = style(player, 0)
             return next((p["elo"] for p in dial if all(p[key] == own[key] for key in own if key != "cut")), None)
         return None
@@ -237,8 +245,8 @@ def plot(args):
     figure.savefig(sys.stdout.buffer, format="svg")
 
 
-def smoothed(games, ratings, names, place):
-    """The ratings of some players, taken to follow a parabola in `place`: what generalised least squares makes of the likeliest ratings.
+def smoothed(games, ratings, families, place):
+    """The ratings of each family of players, taken to follow a parabola in `place`: what generalised least squares makes of the likeliest ratings.
 
     How far each can be trusted is the Fisher information of the games under those ratings, so that what a player learns from many games
     corrects its neighbours that played few.
@@ -256,30 +264,32 @@ def smoothed(games, ratings, names, place):
                 information[at[p], at[p]] += weight
                 if q in at:
                     information[at[p], at[q]] -= weight
-    others = [p for p in free if p not in names]
-    columns = min(3, len(names))
-    design = np.zeros((len(free), columns + len(others)))
-    for p in names:
-        design[at[p], :columns] = [place(p) ** power for power in range(columns)]
-    for column, p in enumerate(others):
-        design[at[p], columns + column] = 1
+    columns = []
+    for names in families:
+        for power in range(min(3, len(names))):
+            columns.append(np.zeros(len(free)))
+            for p in names:
+                columns[-1][at[p]] = place(p) ** power
+    in_families = [p for names in families for p in names]
+    columns += [np.eye(len(free))[at[p]] for p in free if p not in in_families]
+    design = np.stack(columns, axis=1)
     found = np.array([ratings[p] for p in free])
     fitted = design @ np.linalg.solve(design.T @ information @ design, design.T @ information @ found)
-    return {p: float(fitted[at[p]]) for p in names}
+    return {p: float(fitted[at[p]]) for p in in_families}
 
 
 def dial(args):
     """The styles at their ratings, in the order of their strength by the settings; a rating below the one before counts with it.
 
-    Styles that search are settings of one curve, and are rated as such.
+    Styles of one network that search are settings of one curve, and are rated as such.
     """
     games = results(args.pgn)
     ratings = rate(games)
-    styles = {p: style(p, args.cut) for p in ratings if p.startswith("s:")}
+    styles = {p: style(p, args.cut) for p in ratings if p.startswith((STYLE, EARLIER))}
     # One position is the root's alone, and says nothing of the moves.
-    searching = [p for p in styles if styles[p]["nodes"] > 1]
+    searching = [[p for p in styles if p.startswith(kind) and styles[p]["nodes"] > 1] for kind in (STYLE, EARLIER)]
     ratings |= smoothed(games, ratings, searching, lambda p: math.log2(styles[p]["nodes"] + 1))
-    names = sorted(styles, key=lambda p: (styles[p]["nodes"], styles[p]["reliance"], ratings[p]))
+    names = sorted((p for p in styles if p.startswith(STYLE)), key=lambda p: (styles[p]["nodes"], styles[p]["reliance"], ratings[p]))
     blocks = []
     for name in names:
         blocks.append([[name], ratings[name]])
@@ -312,6 +322,7 @@ def main():
     p.add_argument("--openings", required=True)
     p.add_argument("--tc", default="1+0.01")
     p.add_argument("--own-tc", help="for Glance, which counts positions: more time where the machine is too slow for them")
+    p.add_argument("--earlier", help="the weights of the network whose styles are called e:")
     p.add_argument("--dial", help="another than the built-in one, for every g:")
     p.add_argument("--rounds", type=int, default=25)
     p.add_argument("--concurrency", type=int, default=2)
