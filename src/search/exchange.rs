@@ -3,9 +3,10 @@
 //! A glance sees the men as they stand, and a small network misses what hangs. Captures and promotions alone, searched to their end
 //! (quiescence, Shannon 1950), cost a small part of an evaluation and say what the material will be.
 
-use shakmaty::{Chess, Move, MoveList, Position, Role};
+use shakmaty::{Chess, Move, Position, Role};
 
 use super::material::{balance, captured, value};
+use super::see::loses;
 use crate::board::played;
 use crate::evaluate::Wdl;
 
@@ -14,19 +15,28 @@ const DEEPEST: u32 = 8;
 /// Positions that are looked at before what is left of an exchange is taken to be even: a board full of queens takes no longer than
 /// any.
 const MOST: u32 = 500;
+/// The same after each of the moves to choose among, and after all of them.
+const DEEPEST_BY_MOVE: u32 = 4;
+const MOST_BY_MOVE: u32 = 60;
+const MOST_BY_MOVES: u32 = 1500;
+/// Probability below which quiet moves are not looked at.
+const UNTHOUGHT: f32 = 0.005;
 /// Pawns that being mated costs.
 const MATED: f32 = 20.0;
 /// Pawns ahead that are most of a win already: more adds less and less.
 const SCALE: f32 = 5.0;
 
 /// How a glance and the material are put together: the win's probability times e to the power of `settled` · tanh(pawns ahead after
-/// exchanges / 5) + `standing` · tanh(pawns ahead now / 5), the loss's divided by it, normalised.
+/// exchanges / 5) + `standing` · tanh(pawns ahead now / 5), the loss's divided by it, normalised; a move's probability times e to the power
+/// of `choice` · tanh(pawns won by it and the exchanges after it / 5), normalised.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exchanges {
     /// Weight of the material after exchanges.
     pub settled: f32,
     /// Weight of the material as it stands.
     pub standing: f32,
+    /// Weight of what a move leaves after exchanges in the logarithm of its probability.
+    pub choice: f32,
 }
 
 impl Exchanges {
@@ -38,6 +48,25 @@ impl Exchanges {
         let (win, draw, loss) = (wdl.win * lean, wdl.draw, wdl.loss / lean);
         let sum = win + draw + loss;
         Wdl { win: win / sum, draw: draw / sum, loss: loss / sum }
+    }
+
+    /// What the probability of each move is to be multiplied with, before they are normalised. `moves` with their probabilities, most
+    /// probable first: where exchanges never end, the last are taken as they stand, and a quiet move that hardly anybody thinks of is
+    /// left alone.
+    pub fn factors(&self, position: &Chess, moves: impl Iterator<Item = (Move, f32)>) -> Vec<f32> {
+        let mut all = MOST_BY_MOVES;
+        let won_by = |(m, probability): (Move, f32)| {
+            let after = played(position, m);
+            if probability < UNTHOUGHT && !m.is_capture() && !m.is_promotion() && !after.is_check() {
+                return 0.0;
+            }
+            let most = MOST_BY_MOVE.min(all);
+            let mut left = most;
+            let lost = play_out(&after, f32::NEG_INFINITY, f32::INFINITY, DEEPEST_BY_MOVE, &mut left);
+            all -= most - left;
+            won(m) - lost
+        };
+        moves.map(won_by).map(|pawns| (self.choice * (pawns / SCALE).tanh()).exp()).collect()
     }
 }
 
@@ -78,12 +107,12 @@ fn play_out(position: &Chess, mut alpha: f32, beta: f32, plies: u32, left: &mut 
         return 0.0;
     }
     *left -= 1;
-    let mut moves: MoveList = position.legal_moves();
+    let mut moves = position.legal_moves();
     let mut best = 0.0;
     if position.is_check() {
         best = -MATED;
     } else {
-        moves.retain(|m| m.is_capture() || m.promotion() == Some(Role::Queen));
+        moves.retain(|&mut m| if m.is_capture() { !loses(position, m) } else { m.promotion() == Some(Role::Queen) });
     }
     // The dearest first, taken by the cheapest.
     moves.sort_by(|&a, &b| won(b).total_cmp(&won(a)).then(value(a.role()).total_cmp(&value(b.role()))));
@@ -138,9 +167,28 @@ mod tests {
     }
 
     #[test]
+    fn moves_count_for_what_they_win() {
+        let exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 2.0 };
+        let factor = |fen: &str, m: &str, probability| {
+            let game = Game::from_fen(fen).expect(fen);
+            let m = game.parse_uci(m).expect(m);
+            exchanges.factors(game.position(), std::iter::once((m, probability)))[0]
+        };
+        let of = |pawns: f32| (2.0 * (pawns / 5.0).tanh()).exp();
+        // A queen won; a queen thrown away; a fork in check that wins the queen; nothing at all.
+        assert_eq!(factor("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1", "e4d5", 0.001), of(9.0));
+        assert_eq!(factor("4k3/8/3p4/4p3/8/8/4Q3/4K3 w - - 0 1", "e2e5", 0.001), of(-8.0));
+        assert_eq!(factor("3q3k/8/8/6N1/8/8/8/4K3 w - - 0 1", "g5f7", 0.001), of(9.0));
+        assert_eq!(factor("5k2/8/8/8/8/8/4Q3/4K3 w - - 0 1", "e2e5", 0.5), 1.0);
+        // A quiet move that leaves a queen, where it is thought of, and where it is not.
+        let left = "7k/8/8/3p4/4Q3/8/8/4K3 w - - 0 1";
+        assert_eq!((factor(left, "e1d1", 0.5), factor(left, "e1d1", 0.001)), (of(-9.0), 1.0));
+    }
+
+    #[test]
     fn what_hangs_counts_for_who_may_take_it() {
         let even = Wdl { win: 0.2, draw: 0.6, loss: 0.2 };
-        let exchanges = Exchanges { settled: 1.1, standing: -0.2 };
+        let exchanges = Exchanges { settled: 1.1, standing: -0.2, choice: 0.0 };
         let weigh = |fen| exchanges.weigh(&position(fen), even);
         let start = weigh("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1");
         assert!((start.win - 0.2).abs() < 1e-6 && (start.draw - 0.6).abs() < 1e-6, "{start:?}");

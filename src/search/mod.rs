@@ -11,6 +11,7 @@ mod mate;
 mod material;
 mod policy;
 mod report;
+mod see;
 mod task;
 mod tree;
 mod value;

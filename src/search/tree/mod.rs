@@ -57,7 +57,7 @@ impl Default for Tree {
             prior_temperature: 1.0,
             halving,
             effort,
-            exchanges: Some(Exchanges { settled: 1.1, standing: -0.2 }),
+            exchanges: Some(Exchanges { settled: 1.1, standing: -0.2, choice: 2.0 }),
         }
     }
 }
@@ -112,14 +112,18 @@ mod tests {
 
     #[test]
     fn what_is_taken_back_is_seen() {
-        // The pawn on e5 is protected: a glance takes it, a few more see the queen lost for it.
-        let fen = "4k3/8/3p4/4p3/8/8/4Q3/4K3 w - - 0 1";
-        let name = |n| {
-            let (game, answer) = nodes(fen, n, 1);
+        // The pawn on e5 is protected: a glance takes it, a few more see the queen lost for it, and so do exchanges without any.
+        let game = Game::from_fen("4k3/8/3p4/4p3/8/8/4Q3/4K3 w - - 0 1").expect("legal");
+        let name = |nodes, exchanges| {
+            let limits = Limits { nodes: Some(nodes), deepen: true, ..Limits::default() };
+            let stop = Stop::new(false, None);
+            let tree = Tree { exchanges, ..Tree::default() };
+            let answer = tree.search(&task(&game, &limits, 1, &stop, &SCRIPTED), &mut |_| {});
             game.uci(answer.report.lines[0].moves[0], false)
         };
-        assert_eq!(name(1), "e2e5");
-        assert_ne!(name(200), "e2e5");
+        assert_eq!(name(1, None), "e2e5");
+        assert_ne!(name(200, None), "e2e5");
+        assert_ne!(name(1, Tree::default().exchanges), "e2e5");
     }
 
     #[test]

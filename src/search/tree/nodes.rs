@@ -21,7 +21,7 @@ pub(super) struct Edge {
 /// A position of the tree.
 #[derive(Clone, Default)]
 pub(super) struct Node {
-    /// The most probable move first; empty until the network has looked, and where the game is over.
+    /// The move with the greatest prior first; empty until the network has looked, and where the game is over.
     pub(super) edges: Vec<Edge>,
     pub(super) visits: u32,
     /// Visits under way in the batch at hand.
@@ -32,6 +32,8 @@ pub(super) struct Node {
     loss: f64,
     /// The exact score, for the player to move.
     pub(super) proved: Option<Score>,
+    /// Whether its priors are those that the search goes by; until then they are the network's.
+    pub(super) weighed: bool,
 }
 
 impl Node {
@@ -119,8 +121,15 @@ impl Nodes {
         }
         let edges = &mut self.all[at].edges;
         edges.iter_mut().for_each(|e| e.prior = e.prior.powf(1.0 / temperature));
-        let sum = edges.iter().map(|e| e.prior).sum::<f32>().max(f32::MIN_POSITIVE);
-        edges.iter_mut().for_each(|e| e.prior /= sum);
+        normalise(edges);
+    }
+
+    /// Multiplies the priors of a node that has no children yet.
+    pub(super) fn multiply(&mut self, at: usize, factors: &[f32]) {
+        let edges = &mut self.all[at].edges;
+        edges.iter_mut().zip(factors).for_each(|(e, factor)| e.prior *= factor);
+        normalise(edges);
+        edges.sort_by(|a, b| b.prior.total_cmp(&a.prior));
     }
 
     /// Proves a new node where a move mates: no network is asked what the rules know, and it would try such a move late.
@@ -215,6 +224,11 @@ impl Nodes {
     }
 }
 
+fn normalise(edges: &mut [Edge]) {
+    let sum = edges.iter().map(|e| e.prior).sum::<f32>().max(f32::MIN_POSITIVE);
+    edges.iter_mut().for_each(|e| e.prior /= sum);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,6 +277,17 @@ mod tests {
             (even[0] / even[1] - 1.5_f32.sqrt()).abs() < 1e-6 && (even[0] + even[1] - 1.0).abs() < 1e-6,
             "{even:?}"
         );
+    }
+
+    #[test]
+    fn priors_are_multiplied_and_put_in_order() {
+        let mut nodes = Nodes::default();
+        nodes.add(None);
+        nodes.open(0, [(m("e2e4"), 0.6), (m("d2d4"), 0.4)].into_iter());
+        nodes.multiply(0, &[1.0, 3.5]);
+        let [first, second] = &nodes.root().edges[..] else { panic!("two moves") };
+        assert_eq!((first.m, second.m), (m("d2d4"), m("e2e4")));
+        assert!((first.prior - 0.7).abs() < 1e-6 && (second.prior - 0.3).abs() < 1e-6);
     }
 
     #[test]

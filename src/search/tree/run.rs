@@ -2,8 +2,6 @@
 
 use std::time::Instant;
 
-use shakmaty::Move;
-
 use super::super::ends::{ended, judged};
 use super::super::exchange::Exchanges;
 use super::super::report::{Line, MoveStats, Report, Score};
@@ -148,20 +146,29 @@ impl<'a> Run<'a> {
         let evaluation = task.evaluator.glance(task.game, task.conditions);
         self.nodes.add(None);
         let moves = evaluation.moves.iter().filter(|e| allowed.contains(&e.m));
-        self.open(0, moves.map(|e| (e.m, e.probability)));
+        self.nodes.open(0, moves.map(|e| (e.m, e.probability)));
         self.evaluated = 1;
         self.back_up(&[0], weighed(self.exchanges(), task.game, evaluation.wdl));
     }
 
-    /// Gives a node its moves, with the policy as the search takes it.
-    fn open(&mut self, at: usize, moves: impl Iterator<Item = (Move, f32)>) {
-        self.nodes.open(at, moves);
+    /// Makes the priors of a node those that the search goes by. Not before they are asked for: most nodes are visited only once.
+    fn weigh_moves(&mut self, at: usize, game: &Game) {
+        let node = self.nodes.node_mut(at);
+        if std::mem::replace(&mut node.weighed, true) {
+            return;
+        }
         self.nodes.even_out(at, self.params.prior_temperature);
+        if let Some(exchanges) = self.exchanges().filter(|e| e.choice != 0.0) {
+            let moves = self.nodes.node(at).edges.iter().map(|e| (e.m, e.prior));
+            let factors = exchanges.factors(game.position(), moves);
+            self.nodes.multiply(at, &factors);
+        }
     }
 
     /// Decides how the root is searched, from the looks that there will be: known, or guessed from the pace of the search before.
     pub(super) fn plan(&mut self) {
         let task = self.task;
+        self.weigh_moves(0, task.game);
         let by_time = || {
             let pace = task.kept?.pace()?;
             Some((task.stop.remaining()?.as_secs_f64() / pace.as_secs_f64().max(1e-6)) as u64)
@@ -255,7 +262,7 @@ impl<'a> Run<'a> {
         self.evaluated += evaluations.len() as u64;
         for (leaf, evaluation) in leaves.iter().zip(evaluations) {
             let Some(&last) = leaf.path.last() else { continue };
-            self.open(last as usize, evaluation.moves.iter().map(|e| (e.m, e.probability)));
+            self.nodes.open(last as usize, evaluation.moves.iter().map(|e| (e.m, e.probability)));
             self.back_up(&leaf.path, judged(&leaf.game, evaluation.wdl));
         }
     }
@@ -272,6 +279,7 @@ impl<'a> Run<'a> {
         let mut game = self.task.game.clone();
         let mut at = 0_usize;
         loop {
+            self.weigh_moves(at, &game);
             // Where all moves considered are proved, the others are tried by their bounds.
             let considered = match &mut self.halving {
                 Some(root) if at == 0 => root.select(&self.nodes),
