@@ -7,7 +7,7 @@
 //! ```
 //!
 //! `a.` and `b.` set constants of the two: `c_puct`, `c_factor`, `c_base`, `fpu_reduction`, `prior_temperature`; the halving's `below`,
-//! `most`, `visit`, `scale`; the exchanges' `settled`, `standing`, `choice` (`exchanges=0` for none); `falling`, `doubt`, `sure`, by which the clock
+//! `most`, `visit`, `scale`; the exchanges' `settled`, `standing`, `choice`, `deeper` (`exchanges=0` for none); `falling`, `doubt`, `sure`, by which the clock
 //! is used; and `nodes`, or `clock` and `increment` in milliseconds. Without either, those of both. `openings` are played as games: prints
 //! A's score and the Elo difference with its 95 % interval, from the pairs of games. A `suite` is of test positions (EPD), where small
 //! differences show sooner. `threads` of them at a time; all cores unless told.

@@ -15,59 +15,45 @@ const DEEPEST: u32 = 8;
 /// Positions that are looked at before what is left of an exchange is taken to be even: a board full of queens takes no longer than
 /// any.
 const MOST: u32 = 500;
-/// The same after each of the moves to choose among, and after all of them.
-const DEEPEST_BY_MOVE: u32 = 4;
-const MOST_BY_MOVE: u32 = 60;
-const MOST_BY_MOVES: u32 = 1500;
-/// Probability below which quiet moves are not looked at.
-const UNTHOUGHT: f32 = 0.005;
 /// Pawns that being mated costs.
-const MATED: f32 = 20.0;
+pub(super) const MATED: f32 = 20.0;
 /// Pawns ahead that are most of a win already: more adds less and less.
 const SCALE: f32 = 5.0;
 
 /// How a glance and the material are put together: the win's probability times e to the power of `settled` · tanh(pawns ahead after
 /// exchanges / 5) + `standing` · tanh(pawns ahead now / 5), the loss's divided by it, normalised; a move's probability times e to the power
-/// of `choice` · tanh(pawns won by it and the exchanges after it / 5), normalised.
+/// of `choice` · tanh(pawns won by it / 5), normalised.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exchanges {
     /// Weight of the material after exchanges.
     pub settled: f32,
     /// Weight of the material as it stands.
     pub standing: f32,
-    /// Weight of what a move leaves after exchanges in the logarithm of its probability.
+    /// Weight of what a move wins in the logarithm of its probability.
     pub choice: f32,
+    /// Visits from which on it is also seen what a node's moves win by force a ply before exchanges, and with eight times as many two; 0:
+    /// exchanges alone.
+    pub deeper: u32,
 }
 
 impl Exchanges {
     /// What the position is worth, for the player to move, whose glance says `wdl`.
     pub fn weigh(&self, position: &Chess, wdl: Wdl) -> Wdl {
         let now = balance(position);
-        let pull = |pawns: f32| (pawns / SCALE).tanh();
         let lean = (self.settled * pull(now + gain(position)) + self.standing * pull(now)).exp();
         let (win, draw, loss) = (wdl.win * lean, wdl.draw, wdl.loss / lean);
         let sum = win + draw + loss;
         Wdl { win: win / sum, draw: draw / sum, loss: loss / sum }
     }
 
-    /// What the probability of each move is to be multiplied with, before they are normalised. `moves` with their probabilities, most
-    /// probable first: where exchanges never end, the last are taken as they stand, and a quiet move that hardly anybody thinks of is
-    /// left alone.
-    pub fn factors(&self, position: &Chess, moves: impl Iterator<Item = (Move, f32)>) -> Vec<f32> {
-        let mut all = MOST_BY_MOVES;
-        let won_by = |(m, probability): (Move, f32)| {
-            let after = played(position, m);
-            if probability < UNTHOUGHT && !m.is_capture() && !m.is_promotion() && !after.is_check() {
-                return 0.0;
-            }
-            let most = MOST_BY_MOVE.min(all);
-            let mut left = most;
-            let lost = play_out(&after, f32::NEG_INFINITY, f32::INFINITY, DEEPEST_BY_MOVE, &mut left);
-            all -= most - left;
-            won(m) - lost
-        };
-        moves.map(won_by).map(|pawns| (self.choice * (pawns / SCALE).tanh()).exp()).collect()
+    /// What a move's probability is multiplied with, before all are normalised, once it is seen to win so many pawns and not `before`.
+    pub(super) fn factor(&self, before: f32, pawns: f32) -> f32 {
+        (self.choice * (pull(pawns) - pull(before))).exp()
     }
+}
+
+fn pull(pawns: f32) -> f32 {
+    (pawns / SCALE).tanh()
 }
 
 /// Pawns that the player to move comes out ahead, or behind where something is lost whatever is played: captures and promotions are
@@ -96,13 +82,13 @@ fn gain(position: &Chess) -> f32 {
 }
 
 /// Pawns that a move wins at once.
-fn won(m: Move) -> f32 {
+pub(super) fn won(m: Move) -> f32 {
     let promoted = m.promotion().map_or(0.0, |role| value(role) - value(Role::Pawn));
     captured(m).map_or(0.0, value) + promoted
 }
 
 /// The best that captures and promotions to a queen win, or stopping at any time; in check, any move. Alpha-beta, fail-soft.
-fn play_out(position: &Chess, mut alpha: f32, beta: f32, plies: u32, left: &mut u32) -> f32 {
+pub(super) fn play_out(position: &Chess, mut alpha: f32, beta: f32, plies: u32, left: &mut u32) -> f32 {
     if plies == 0 || *left == 0 {
         return 0.0;
     }
@@ -168,27 +154,16 @@ mod tests {
 
     #[test]
     fn moves_count_for_what_they_win() {
-        let exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 2.0 };
-        let factor = |fen: &str, m: &str, probability| {
-            let game = Game::from_fen(fen).expect(fen);
-            let m = game.parse_uci(m).expect(m);
-            exchanges.factors(game.position(), std::iter::once((m, probability)))[0]
-        };
+        let exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 2.0, deeper: 8 };
         let of = |pawns: f32| (2.0 * (pawns / 5.0).tanh()).exp();
-        // A queen won; a queen thrown away; a fork in check that wins the queen; nothing at all.
-        assert_eq!(factor("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1", "e4d5", 0.001), of(9.0));
-        assert_eq!(factor("4k3/8/3p4/4p3/8/8/4Q3/4K3 w - - 0 1", "e2e5", 0.001), of(-8.0));
-        assert_eq!(factor("3q3k/8/8/6N1/8/8/8/4K3 w - - 0 1", "g5f7", 0.001), of(9.0));
-        assert_eq!(factor("5k2/8/8/8/8/8/4Q3/4K3 w - - 0 1", "e2e5", 0.5), 1.0);
-        // A quiet move that leaves a queen, where it is thought of, and where it is not.
-        let left = "7k/8/8/3p4/4Q3/8/8/4K3 w - - 0 1";
-        assert_eq!((factor(left, "e1d1", 0.5), factor(left, "e1d1", 0.001)), (of(-9.0), 1.0));
+        assert_eq!((exchanges.factor(0.0, 9.0), exchanges.factor(3.0, 3.0)), (of(9.0), 1.0));
+        assert!((exchanges.factor(0.0, 2.0) * exchanges.factor(2.0, -1.0) - of(-1.0)).abs() < 1e-6);
     }
 
     #[test]
     fn what_hangs_counts_for_who_may_take_it() {
         let even = Wdl { win: 0.2, draw: 0.6, loss: 0.2 };
-        let exchanges = Exchanges { settled: 1.1, standing: -0.2, choice: 0.0 };
+        let exchanges = Exchanges { settled: 1.1, standing: -0.2, choice: 0.0, deeper: 0 };
         let weigh = |fen| exchanges.weigh(&position(fen), even);
         let start = weigh("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1");
         assert!((start.win - 0.2).abs() < 1e-6 && (start.draw - 0.6).abs() < 1e-6, "{start:?}");

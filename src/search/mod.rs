@@ -12,6 +12,7 @@ mod material;
 mod policy;
 mod report;
 mod see;
+mod tactics;
 mod task;
 mod tree;
 mod value;

@@ -57,7 +57,7 @@ impl Default for Tree {
             prior_temperature: 1.0,
             halving,
             effort,
-            exchanges: Some(Exchanges { settled: 1.1, standing: -0.2, choice: 2.0 }),
+            exchanges: Some(Exchanges { settled: 1.1, standing: -0.2, choice: 2.0, deeper: 8 }),
         }
     }
 }
@@ -181,8 +181,8 @@ mod tests {
         run.begin();
         let mut most = 0;
         while !run.is_over() {
-            let leaves = run.gather(4);
-            let found = Leaf::evaluate(&leaves, &task, run.exchanges());
+            let mut leaves = run.gather(4);
+            let found = Leaf::evaluate(&mut leaves, &task, run.exchanges());
             run.bring_back(&leaves, found);
             run.prune();
             most = most.max(run.nodes.bytes());

@@ -4,8 +4,10 @@ use std::num::NonZeroU32;
 
 use shakmaty::{Move, Position};
 
+use super::super::exchange::Exchanges;
 use super::super::mate::mating_move;
 use super::super::report::{MoveStats, Score};
+use super::super::tactics::Known;
 use crate::board::Game;
 use crate::evaluate::Wdl;
 
@@ -14,6 +16,8 @@ use crate::evaluate::Wdl;
 pub(super) struct Edge {
     pub(super) m: Move,
     pub(super) prior: f32,
+    /// Pawns that the prior takes it to win.
+    pawns: f32,
     /// The root is nobody's child, so no child has number 0.
     pub(super) child: Option<NonZeroU32>,
 }
@@ -32,8 +36,8 @@ pub(super) struct Node {
     loss: f64,
     /// The exact score, for the player to move.
     pub(super) proved: Option<Score>,
-    /// Whether its priors are those that the search goes by; until then they are the network's.
-    pub(super) weighed: bool,
+    /// The plies before exchanges that its priors know of; until there are any they are the network's.
+    pub(super) weighed: Option<u32>,
 }
 
 impl Node {
@@ -109,7 +113,7 @@ impl Nodes {
     /// Gives a node its moves with their probabilities.
     pub(super) fn open(&mut self, at: usize, moves: impl Iterator<Item = (Move, f32)>) {
         let node = &mut self.all[at];
-        node.edges = moves.map(|(m, prior)| Edge { m, prior, child: None }).collect();
+        node.edges = moves.map(|(m, prior)| Edge { m, prior, pawns: 0.0, child: None }).collect();
         node.edges.shrink_to_fit();
         self.bytes += node.edges.capacity() * size_of::<Edge>();
     }
@@ -124,10 +128,20 @@ impl Nodes {
         normalise(edges);
     }
 
-    /// Multiplies the priors of a node that has no children yet.
-    pub(super) fn multiply(&mut self, at: usize, factors: &[f32]) {
+    /// The moves of a node, and what is known of them.
+    pub(super) fn known(&self, at: usize) -> Vec<Known> {
+        self.all[at].edges.iter().map(|e| Known { m: e.m, probability: e.prior, pawns: e.pawns }).collect()
+    }
+
+    /// Leans a node's priors to what its moves are now known to win.
+    pub(super) fn weigh(&mut self, at: usize, known: &[Known], exchanges: &Exchanges) {
         let edges = &mut self.all[at].edges;
-        edges.iter_mut().zip(factors).for_each(|(e, factor)| e.prior *= factor);
+        for edge in edges.iter_mut() {
+            // Their order may have changed meanwhile.
+            let Some(now) = known.iter().find(|known| known.m == edge.m) else { continue };
+            edge.prior *= exchanges.factor(edge.pawns, now.pawns);
+            edge.pawns = now.pawns;
+        }
         normalise(edges);
         edges.sort_by(|a, b| b.prior.total_cmp(&a.prior));
     }
@@ -280,14 +294,22 @@ mod tests {
     }
 
     #[test]
-    fn priors_are_multiplied_and_put_in_order() {
+    fn priors_lean_to_what_is_known_last_and_are_put_in_order() {
         let mut nodes = Nodes::default();
         nodes.add(None);
         nodes.open(0, [(m("e2e4"), 0.6), (m("d2d4"), 0.4)].into_iter());
-        nodes.multiply(0, &[1.0, 3.5]);
-        let [first, second] = &nodes.root().edges[..] else { panic!("two moves") };
-        assert_eq!((first.m, second.m), (m("d2d4"), m("e2e4")));
-        assert!((first.prior - 0.7).abs() < 1e-6 && (second.prior - 0.3).abs() < 1e-6);
+        let exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 2.0, deeper: 8 };
+        let priors = |nodes: &Nodes| nodes.root().edges.iter().map(|e| (e.m, e.prior)).collect::<Vec<_>>();
+        for (pawns, first) in [(2.0, m("d2d4")), (-1.0, m("e2e4"))] {
+            let mut known = nodes.known(0);
+            known.iter_mut().find(|known| known.m == m("d2d4")).expect("one of the two").pawns = pawns;
+            nodes.weigh(0, &known, &exchanges);
+            let found = priors(&nodes);
+            let leaning = 0.4 * (2.0 * (pawns / 5.0).tanh()).exp();
+            let second = leaning / (leaning + 0.6);
+            let wanted = found.iter().find(|found| found.0 == m("d2d4")).expect("one of the two").1;
+            assert!(found[0].0 == first && (wanted - second).abs() < 1e-6, "{found:?}, not {second}");
+        }
     }
 
     #[test]

@@ -2,9 +2,12 @@
 
 use std::time::Instant;
 
+use shakmaty::Chess;
+
 use super::super::ends::{ended, judged};
 use super::super::exchange::Exchanges;
 use super::super::report::{Line, MoveStats, Report, Score};
+use super::super::tactics::{self, Known};
 use super::super::task::{Answer, Task};
 use super::Tree;
 use super::halving::Root;
@@ -27,6 +30,16 @@ pub(super) struct Leaf {
     game: Game,
     /// The exact score, where no network is needed.
     known: Option<Score>,
+    /// A node on the path that was visited often enough to be looked at more closely.
+    due: Option<Due>,
+}
+
+/// A node whose moves are to be searched some plies deeper before exchanges.
+struct Due {
+    at: u32,
+    position: Chess,
+    plies: u32,
+    moves: Vec<Known>,
 }
 
 /// A search under way.
@@ -59,12 +72,15 @@ fn weighed(exchanges: Option<Exchanges>, game: &Game, wdl: Wdl) -> Wdl {
 }
 
 impl Leaf {
-    /// Asks about a batch; without the run, which others may use meanwhile.
+    /// Asks about a batch, and looks more closely at the moves that are due; without the run, which others may use meanwhile.
     pub(super) fn evaluate(
-        batch: &[Leaf],
+        batch: &mut [Leaf],
         task: &Task,
         exchanges: Option<Exchanges>,
     ) -> Result<Vec<Evaluation>, Stopped> {
+        for due in batch.iter_mut().filter_map(|leaf| leaf.due.as_mut()) {
+            tactics::force(&due.position, &mut due.moves, due.plies);
+        }
         let queries: Vec<Query> = batch.iter().map(|l| Query { game: &l.game, conditions: task.conditions }).collect();
         let mut found = task.evaluator.evaluate(&queries, task.stop)?;
         for (leaf, evaluation) in batch.iter().zip(&mut found) {
@@ -153,22 +169,35 @@ impl<'a> Run<'a> {
 
     /// Makes the priors of a node those that the search goes by. Not before they are asked for: most nodes are visited only once.
     fn weigh_moves(&mut self, at: usize, game: &Game) {
-        let node = self.nodes.node_mut(at);
-        if std::mem::replace(&mut node.weighed, true) {
+        if self.nodes.node(at).weighed.is_some() {
             return;
         }
+        self.nodes.node_mut(at).weighed = Some(0);
         self.nodes.even_out(at, self.params.prior_temperature);
         if let Some(exchanges) = self.exchanges().filter(|e| e.choice != 0.0) {
-            let moves = self.nodes.node(at).edges.iter().map(|e| (e.m, e.prior));
-            let factors = exchanges.factors(game.position(), moves);
-            self.nodes.multiply(at, &factors);
+            let mut moves = self.nodes.known(at);
+            tactics::exchange(game.position(), &mut moves);
+            self.nodes.weigh(at, &moves, &exchanges);
+        }
+    }
+
+    /// What is to be looked at more closely at a node that is worth so many visits; nothing where it was.
+    fn due(&self, at: usize, game: &Game, visits: u64) -> Option<Due> {
+        let plies = tactics::plies(visits, self.exchanges().filter(|e| e.choice != 0.0)?.deeper);
+        let more = self.nodes.node(at).weighed.is_some_and(|known| known < plies);
+        more.then(|| Due { at: at as u32, position: game.position().clone(), plies, moves: self.nodes.known(at) })
+    }
+
+    /// Has a node's priors know what was found.
+    fn settle(&mut self, due: &Due) {
+        if let Some(exchanges) = self.exchanges() {
+            self.nodes.weigh(due.at as usize, &due.moves, &exchanges);
         }
     }
 
     /// Decides how the root is searched, from the looks that there will be: known, or guessed from the pace of the search before.
     pub(super) fn plan(&mut self) {
         let task = self.task;
-        self.weigh_moves(0, task.game);
         let by_time = || {
             let pace = task.kept?.pace()?;
             Some((task.stop.remaining()?.as_secs_f64() / pace.as_secs_f64().max(1e-6)) as u64)
@@ -177,6 +206,13 @@ impl<'a> Run<'a> {
             Some(nodes) => Some(nodes.saturating_sub(self.evaluated)),
             None => by_time(),
         };
+        let visits = u64::from(self.nodes.root().visits) + budget.unwrap_or(0);
+        self.weigh_moves(0, task.game);
+        if let Some(mut due) = self.due(0, task.game, visits) {
+            tactics::force(&due.position, &mut due.moves, due.plies);
+            self.settle(&due);
+            self.nodes.node_mut(0).weighed = Some(due.plies);
+        }
         let few = budget.filter(|&b| task.lines == 1 && b > 1 && b < self.params.halving.below);
         self.halving = few.map(|budget| Root::new(self.params.halving, &self.nodes, budget));
     }
@@ -241,6 +277,9 @@ impl<'a> Run<'a> {
                 Some(score) => self.know(&leaf.path, score),
                 None => {
                     leaf.path.iter().for_each(|&n| self.nodes.node_mut(n as usize).pending += 1);
+                    if let Some(due) = &leaf.due {
+                        self.nodes.node_mut(due.at as usize).weighed = Some(due.plies);
+                    }
                     leaves.push(leaf);
                 }
             }
@@ -261,6 +300,9 @@ impl<'a> Run<'a> {
         };
         self.evaluated += evaluations.len() as u64;
         for (leaf, evaluation) in leaves.iter().zip(evaluations) {
+            if let Some(due) = &leaf.due {
+                self.settle(due);
+            }
             let Some(&last) = leaf.path.last() else { continue };
             self.nodes.open(last as usize, evaluation.moves.iter().map(|e| (e.m, e.probability)));
             self.back_up(&leaf.path, judged(&leaf.game, evaluation.wdl));
@@ -278,8 +320,13 @@ impl<'a> Run<'a> {
         let mut path = vec![0_u32];
         let mut game = self.task.game.clone();
         let mut at = 0_usize;
+        let mut due = None;
         loop {
             self.weigh_moves(at, &game);
+            // Halving has its own moves of the root, by their places.
+            if due.is_none() && (at > 0 || self.halving.is_none()) {
+                due = self.due(at, &game, self.nodes.node(at).visits.into());
+            }
             // Where all moves considered are proved, the others are tried by their bounds.
             let considered = match &mut self.halving {
                 Some(root) if at == 0 => root.select(&self.nodes),
@@ -294,14 +341,14 @@ impl<'a> Run<'a> {
                     let node = self.nodes.node(at);
                     let tired = path.len() > DEEPEST;
                     if let Some(score) = node.proved.or_else(|| tired.then(|| Score::Expected(node.wdl()))) {
-                        return Some(Leaf { path, game, known: Some(score) });
+                        return Some(Leaf { path, game, known: Some(score), due });
                     }
                     if node.edges.is_empty() && node.pending > 0 {
                         return None;
                     }
                     if node.edges.is_empty() {
                         // A batch that was cut short left it so.
-                        return Some(Leaf { path, game, known: None });
+                        return Some(Leaf { path, game, known: None, due });
                     }
                 }
                 None => {
@@ -309,7 +356,7 @@ impl<'a> Run<'a> {
                     let child = self.nodes.add_child(at, edge, known);
                     let known = known.or_else(|| self.nodes.mate_at_once(child as usize, &game));
                     path.push(child);
-                    return Some(Leaf { path, game, known });
+                    return Some(Leaf { path, game, known, due });
                 }
             }
         }

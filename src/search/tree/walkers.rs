@@ -71,10 +71,10 @@ impl<'a> Shared<'a> {
                 continue;
             }
             run.prune();
-            let leaves = run.gather(batch);
+            let mut leaves = run.gather(batch);
             if !leaves.is_empty() {
                 drop(run);
-                let found = Leaf::evaluate(&leaves, task, exchanges);
+                let found = Leaf::evaluate(&mut leaves, task, exchanges);
                 run = self.lock();
                 run.bring_back(&leaves, found);
                 self.news.notify_all();
