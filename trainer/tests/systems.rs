@@ -51,6 +51,7 @@ fn systems_have_their_authors_sizes() {
         "glance-deep",
         "glance-small",
         "glance-small-more",
+        "glance-small-muon",
         "glance-small-time",
         "microchess",
         "smolgen",
