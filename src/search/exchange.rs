@@ -31,8 +31,8 @@ pub struct Exchanges {
     pub standing: f32,
     /// Weight of what a move wins in the logarithm of its probability.
     pub choice: f32,
-    /// Visits from which on it is also seen what a node's moves win by force a ply before exchanges, and with eight times as many two; 0:
-    /// exchanges alone.
+    /// Visits from which on it is also seen what a node's moves win by force a ply before exchanges, and another ply with each eight times
+    /// as many, up to three; 0: exchanges alone.
     pub deeper: u32,
 }
 

@@ -202,7 +202,7 @@ mod tests {
             // What loses to a fork two plies later, where it is thought of.
             ("7k/3p4/8/8/2N1N3/8/8/6K1 w - - 0 1", "g1f2", 0.5, 2, (0.0, -2.0)),
             ("7k/3p4/8/8/2N1N3/8/8/6K1 w - - 0 1", "g1f2", 0.01, 2, (0.0, 0.0)),
-            // Mate in two, by a rook that is offered first.
+            // Mate at once, on the back rank.
             ("6k1/5ppp/8/8/8/8/r4PPP/1R4K1 w - - 0 1", "b1b8", 0.001, 1, (20.0, 20.0)),
             // Quiet, and nothing comes of it.
             ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "g1f3", 0.5, 3, (0.0, 0.0)),
