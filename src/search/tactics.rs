@@ -58,39 +58,44 @@ pub(super) fn exchange(position: &Chess, moves: &mut [Known]) {
         if *probability < UNTHOUGHT && !m.is_capture() && !m.is_promotion() && !after.is_check() {
             continue;
         }
-        let most = MOST_BY_MOVE.min(all);
-        let mut left = most;
-        *pawns = won(*m) - play_out(&after, f32::NEG_INFINITY, f32::INFINITY, EXCHANGED, &mut left);
-        all -= most - left;
+        *pawns = won(*m)
+            - share(&mut all, MOST_BY_MOVE, |left| play_out(&after, f32::NEG_INFINITY, f32::INFINITY, EXCHANGED, left));
     }
 }
 
 /// Finds what moves win or lose by force, when so many plies after each are searched before exchanges. The most probable first: the last
-/// are left at what is known of them where all take too long, and so are those that win nothing and that hardly anybody thinks of.
+/// are left at what is known of them where all take too long, and so are those that win nothing and that hardly anybody thinks of. Not more
+/// than [`plies`] ever gives.
 pub(super) fn force(position: &Chess, moves: &mut [Known], plies: u32) {
-    let plies = plies.min(DEEPEST);
     let each = MOST_BY_PLY * GROWTH.pow(plies.saturating_sub(1));
     let mut all = MOST;
     for known in moves {
-        let most = each.min(all);
-        let mut scout = Scout { left: most };
-        known.pawns = scout.won_by(position, known, plies).unwrap_or(known.pawns);
-        all -= most - scout.left;
+        let found = share(&mut all, each, |left| Scout { left }.won_by(position, known, plies));
+        known.pawns = found.unwrap_or(known.pawns);
     }
 }
 
-/// A search under way, of so many positions more.
-struct Scout {
-    left: u32,
+/// Looks at a move with so many positions of those that are left for all; what it does not need is the others'.
+fn share<T>(all: &mut u32, most: u32, look: impl FnOnce(&mut u32) -> T) -> T {
+    let given = most.min(*all);
+    let mut left = given;
+    let found = look(&mut left);
+    *all -= given - left;
+    found
 }
 
-impl Scout {
+/// A search under way, of so many positions more.
+struct Scout<'a> {
+    left: &'a mut u32,
+}
+
+impl Scout<'_> {
     /// Pawns that a move wins, or loses; nothing where that was not seen.
     fn won_by(&mut self, position: &Chess, known: &Known, plies: u32) -> Option<f32> {
         let (after, here) = (played(position, known.m), won(known.m));
         let mut lost = |alpha: f32, beta: f32| {
             let lost = self.best(&after, alpha, beta, plies, CHECKS);
-            (self.left > 0).then_some(lost)
+            (*self.left > 0).then_some(lost)
         };
         // Whether anything is won, or lost, is asked first: it takes far less than how much.
         let beside = |bound: f32| (bound - 0.01, bound);
@@ -113,12 +118,12 @@ impl Scout {
     fn best(&mut self, position: &Chess, mut alpha: f32, beta: f32, plies: u32, checks: u32) -> f32 {
         let check = position.is_check();
         if plies == 0 && !(check && checks > 0) {
-            return play_out(position, alpha, beta, EXCHANGED, &mut self.left);
+            return play_out(position, alpha, beta, EXCHANGED, self.left);
         }
-        if self.left == 0 {
+        if *self.left == 0 {
             return 0.0;
         }
-        self.left -= 1;
+        *self.left -= 1;
         let mut moves = position.legal_moves();
         if moves.is_empty() {
             return if check { -MATED } else { 0.0 };
@@ -222,7 +227,7 @@ mod tests {
         let game = Game::from_fen("qqqqkqqq/qqqqqqqq/8/8/8/8/QQQQQQQQ/QQQQKQQQ w - - 0 1").expect("legal");
         let moves = game.position().legal_moves();
         let mut known: Vec<Known> = moves.iter().map(|&m| Known { m, probability: 1.0, pawns: 7.5 }).collect();
-        force(game.position(), &mut known, u32::MAX);
+        force(game.position(), &mut known, DEEPEST);
         // Most are left at what was known of them.
         assert!(known.iter().filter(|known| known.pawns == 7.5).count() > moves.len() / 2, "{known:?}");
     }

@@ -188,6 +188,11 @@ impl<'a> Run<'a> {
         more.then(|| Due { at: at as u32, position: game.position().clone(), plies, moves: self.nodes.known(at) })
     }
 
+    /// Notes that a node is looked at, so that nobody else does.
+    fn mark(&mut self, due: &Due) {
+        self.nodes.node_mut(due.at as usize).weighed = Some(due.plies);
+    }
+
     /// Has a node's priors know what was found.
     fn settle(&mut self, due: &Due) {
         if let Some(exchanges) = self.exchanges() {
@@ -210,8 +215,8 @@ impl<'a> Run<'a> {
         self.weigh_moves(0, task.game);
         if let Some(mut due) = self.due(0, task.game, visits) {
             tactics::force(&due.position, &mut due.moves, due.plies);
+            self.mark(&due);
             self.settle(&due);
-            self.nodes.node_mut(0).weighed = Some(due.plies);
         }
         let few = budget.filter(|&b| task.lines == 1 && b > 1 && b < self.params.halving.below);
         self.halving = few.map(|budget| Root::new(self.params.halving, &self.nodes, budget));
@@ -278,7 +283,7 @@ impl<'a> Run<'a> {
                 None => {
                     leaf.path.iter().for_each(|&n| self.nodes.node_mut(n as usize).pending += 1);
                     if let Some(due) = &leaf.due {
-                        self.nodes.node_mut(due.at as usize).weighed = Some(due.plies);
+                        self.mark(due);
                     }
                     leaves.push(leaf);
                 }
@@ -293,6 +298,10 @@ impl<'a> Run<'a> {
         self.under_way -= leaves.len() as u64;
         for leaf in leaves {
             leaf.path.iter().for_each(|&n| self.nodes.node_mut(n as usize).pending -= 1);
+            // Found before the network was asked, whatever came of that.
+            if let Some(due) = &leaf.due {
+                self.settle(due);
+            }
         }
         let Ok(evaluations) = found else {
             self.cut_short();
@@ -300,9 +309,6 @@ impl<'a> Run<'a> {
         };
         self.evaluated += evaluations.len() as u64;
         for (leaf, evaluation) in leaves.iter().zip(evaluations) {
-            if let Some(due) = &leaf.due {
-                self.settle(due);
-            }
             let Some(&last) = leaf.path.last() else { continue };
             self.nodes.open(last as usize, evaluation.moves.iter().map(|e| (e.m, e.probability)));
             self.back_up(&leaf.path, judged(&leaf.game, evaluation.wdl));
