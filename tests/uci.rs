@@ -384,6 +384,25 @@ fn ratings_by_moves() {
 }
 
 #[test]
+fn what_would_take_years_ends_at_stop_and_at_quit() {
+    let mut engine = Engine::start(&[]);
+    engine.say("perft 12\nisready");
+    engine.until("readyok");
+    engine.say("stop");
+    engine.until("info string perft: stopped");
+    engine.say("bench\nstop\nperft 2");
+    let seen = engine.until("nodes 400 ");
+    assert!(seen.iter().any(|line| line == "bench: stopped"), "{seen:?}");
+    engine.say("go infinite\nperft 3\nbench");
+    engine.until("info string perft: a search is running");
+    engine.until("info string bench: a search is running");
+    engine.say("stop");
+    engine.until("bestmove");
+    engine.say("perft 12\nquit");
+    assert!(engine.child.wait().expect("it ends").success());
+}
+
+#[test]
 fn the_command_line() {
     let (ok, out, _) = run(&["eval", "--json", "4k3/8/8/8/8/8/8/4K2R w K - 0 1"]);
     let value: serde_json::Value = serde_json::from_str(&out).expect("JSON");

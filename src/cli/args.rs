@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 use super::{GuessElo, Human, bench, board, eval_json, eval_text, eval_tree};
 use crate::board::{Game, divide};
+use crate::evaluate::Stop;
 use crate::play::{Engine, Settings};
 use crate::uci::{self, options};
 
@@ -99,7 +100,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     let game = |fen: Option<String>| fen.map_or_else(|| Ok(Game::default()), |fen| Game::from_fen(&fen));
     match cli.command.unwrap_or(Command::Uci) {
         Command::Uci => uci::run(engine, io::stdin().lock(), out),
-        Command::Bench => bench(&mut engine, &mut |line| out.line(line))?,
+        Command::Bench => bench(&mut engine, &Stop::new(false, None), &mut |line| out.line(line))?,
         Command::Eval { fen, json: _, tree: Some(nodes) } => {
             let game = game(fen)?;
             out.line(board(&game));
@@ -122,7 +123,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         })?,
         Command::Perft { depth, fen } => {
             let game = game(fen)?;
-            let parts = divide(game.position(), depth);
+            let parts = divide(game.position(), depth, &|| false).unwrap_or_default();
             let total: u64 = parts.iter().map(|(_, n)| n).sum();
             out.lines(parts.into_iter().map(|(m, n)| format!("{}: {n}", game.uci(m, false))));
             out.line(format!("nodes {total}"));

@@ -25,11 +25,11 @@ const POSITIONS: [&str; 12] = [
 /// Evaluations for each.
 const NODES: u64 = 400;
 
-/// Runs it. The last line is the one that OpenBench reads.
+/// Runs it, or as much of it as there is before it is to stop. The last line is the one that OpenBench reads.
 ///
 /// # Errors
 /// When the weights cannot be loaded.
-pub fn bench(engine: &mut Engine, tell: &mut dyn FnMut(String)) -> Result<(), EngineError> {
+pub fn bench(engine: &mut Engine, stop: &Stop, tell: &mut dyn FnMut(String)) -> Result<(), EngineError> {
     let before = engine.settings().clone();
     let defaults = Settings::default();
     engine.configure(Settings {
@@ -44,10 +44,17 @@ pub fn bench(engine: &mut Engine, tell: &mut dyn FnMut(String)) -> Result<(), En
     let (mut nodes, start) = (0, Instant::now());
     let result = POSITIONS.iter().enumerate().try_for_each(|(i, fen)| -> Result<(), EngineError> {
         let Ok(game) = Game::from_fen(fen) else { return Ok(()) };
+        if stop.is_set() {
+            return Ok(());
+        }
         engine.clear();
         let limits = Limits { nodes: Some(NODES), deepen: true, ..Limits::default() };
         let go = Go { limits, ..Go::default() };
-        let decision = engine.go(&game, &go, &Stop::new(false, None), &mut |_| {})?;
+        let decision = engine.go(&game, &go, stop, &mut |_| {})?;
+        if stop.is_set() {
+            // Cut short.
+            return Ok(());
+        }
         nodes += decision.report.nodes;
         let best = decision.best.map_or_else(|| "0000".into(), |m| game.uci(m, false));
         tell(format!("position {:2}/{} bestmove {best} nodes {}", i + 1, POSITIONS.len(), decision.report.nodes));
@@ -55,6 +62,10 @@ pub fn bench(engine: &mut Engine, tell: &mut dyn FnMut(String)) -> Result<(), En
     });
     engine.configure(before);
     result?;
+    if stop.is_set() {
+        tell("bench: stopped".into());
+        return Ok(());
+    }
     let time = start.elapsed().as_secs_f64();
     tell(format!("time {:.0} ms", time * 1000.0));
     tell(format!("{nodes} nodes {:.0} nps", nodes as f64 / time.max(1e-3)));

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read as _};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use shakmaty::{Color, Position};
 use vampirc_uci::UciMessage;
@@ -138,10 +138,13 @@ impl Session {
             Command::Go(words) => self.go(&words),
             Command::Stop => self.stop_all(),
             Command::PonderHit => self.stop.ponder_hit(),
-            Command::Bench => self.give(Job::Bench),
+            Command::Bench => self.count("bench", Job::Bench),
             Command::Display => self.out.lines(crate::cli::board(&self.game).lines()),
             Command::Eval => self.give(Job::Eval(Box::new(self.game.clone()))),
-            Command::Perft(depth) => self.perft(depth),
+            Command::Perft(depth) => {
+                let game = Box::new(self.game.clone());
+                self.count("perft", |stop| Job::Perft(game, depth, stop));
+            }
             Command::Help => self.out.lines(HELP.lines()),
             Command::Quit | Command::Nothing => {}
         }
@@ -182,8 +185,7 @@ impl Session {
     fn go(&mut self, words: &GoWords) {
         // A script does not wait for the answer to its last `go`, nor does every GUI after `stop`.
         let waits = self.is_searching();
-        if waits && self.stop.is_held() {
-            self.out.info("go: a search is running; 'stop' ends it");
+        if self.refuses("go") {
             return;
         }
         // Where only a mate was asked for and there is none, two plies are enough for an answer.
@@ -212,8 +214,7 @@ impl Session {
         } else {
             Stop::new(words.is_endless(), span.filter(|_| !words.infinite))
         };
-        let before = std::mem::replace(&mut self.stop, stop);
-        self.queue(before);
+        let token = self.under(stop);
         let seconds = |ms: Option<i64>| ms.map(|ms| ms.max(0) as f32 / 1000.0);
         let increment = seconds(if white { words.winc } else { words.binc });
         let go = Go {
@@ -223,9 +224,34 @@ impl Session {
             move_time: words.movetime.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs())),
             clocks: (seconds(words.wtime), seconds(words.btime), increment),
         };
-        let token: Searching = Arc::new(());
-        self.searching = Arc::downgrade(&token);
         self.worker.give(Job::Go(Box::new((self.game.clone(), go, self.stop.clone()))), token);
+    }
+
+    /// Whether something must not be begun, because a search runs that only a command ends; it says so.
+    fn refuses(&self, what: &str) -> bool {
+        let refuses = self.is_searching() && self.stop.is_held();
+        if refuses {
+            self.out.info(format!("{what}: a search is running; 'stop' ends it"));
+        }
+        refuses
+    }
+
+    /// Begins what takes long and is no search. It ends when it is done, or at `stop`.
+    fn count(&mut self, what: &str, job: impl FnOnce(Stop) -> Job) {
+        if self.refuses(what) {
+            return;
+        }
+        let token = self.under(Stop::new(false, None));
+        self.worker.give(job(self.stop.clone()), token);
+    }
+
+    /// Makes a signal the one that `stop` sets, and returns what tells that what it ends is under way.
+    fn under(&mut self, stop: Stop) -> Searching {
+        let before = std::mem::replace(&mut self.stop, stop);
+        self.queue(before);
+        let token = Arc::new(());
+        self.searching = Arc::downgrade(&token);
+        token
     }
 
     /// Notes the signal of the search before, if that has yet to answer.
@@ -241,16 +267,6 @@ impl Session {
         if self.is_searching() {
             self.earlier.push((before, self.searching.clone()));
         }
-    }
-
-    fn perft(&self, depth: u32) {
-        let start = Instant::now();
-        let parts = crate::board::divide(self.game.position(), depth);
-        let total: u64 = parts.iter().map(|(_, n)| n).sum();
-        let mut lines: Vec<String> =
-            parts.into_iter().map(|(m, n)| format!("{}: {n}", self.game.uci(m, self.settings.chess960))).collect();
-        lines.push(format!("nodes {total} time {} ms", start.elapsed().as_millis()));
-        self.out.lines(lines);
     }
 }
 

@@ -10,7 +10,7 @@ use vampirc_uci::UciMessage;
 
 use super::output::Output;
 use super::{info, options};
-use crate::board::Game;
+use crate::board::{Game, divide};
 use crate::evaluate::Stop;
 use crate::play::{Decision, Engine, EngineError, Go, Source};
 use crate::search::Report;
@@ -29,7 +29,9 @@ pub(super) enum Job {
     /// Show what the network thinks.
     Eval(Box<Game>),
     /// Run the benchmark.
-    Bench,
+    Bench(Stop),
+    /// Count leaves so many plies below.
+    Perft(Box<Game>, u32, Stop),
 }
 
 impl Job {
@@ -41,7 +43,8 @@ impl Job {
             Job::Clear => "clearing",
             Job::Go(_) => "the search",
             Job::Eval(_) => "eval",
-            Job::Bench => "bench",
+            Job::Bench(_) => "bench",
+            Job::Perft(..) => "perft",
         }
     }
 }
@@ -131,14 +134,28 @@ fn obey(engine: &mut Engine, job: Job, out: &Output) {
             Ok(text) => out.lines(text.lines()),
             Err(error) => out.info(error),
         },
-        Job::Bench => {
-            if let Err(error) = crate::cli::bench(engine, &mut |line| out.line(line)) {
+        Job::Bench(stop) => {
+            if let Err(error) = crate::cli::bench(engine, &stop, &mut |line| out.line(line)) {
                 out.info(error);
             }
         }
+        Job::Perft(game, depth, stop) => perft(&game, depth, engine.settings().chess960, &stop, out),
         // Answered where they are taken.
         Job::Go(_) | Job::Ready => {}
     }
+}
+
+/// Counts leaves below each legal move, and all of them.
+fn perft(game: &Game, depth: u32, chess960: bool, stop: &Stop, out: &Output) {
+    let start = Instant::now();
+    let Some(parts) = divide(game.position(), depth, &|| stop.is_set()) else {
+        out.info("perft: stopped");
+        return;
+    };
+    let total: u64 = parts.iter().map(|(_, n)| n).sum();
+    let mut lines: Vec<String> = parts.into_iter().map(|(m, n)| format!("{}: {n}", game.uci(m, chess960))).collect();
+    lines.push(format!("nodes {total} time {} ms", start.elapsed().as_millis()));
+    out.lines(lines);
 }
 
 /// Thinks, shows what it thinks, and returns the `bestmove` line.
