@@ -43,6 +43,15 @@ impl WithSimd for Product<'_> {
     fn with_simd<S: Simd>(mut self, simd: S) {
         let [m, _, n] = self.size;
         let mut column = 0;
+        // A row alone waits for each of its additions, unless many columns are under way.
+        while m == 1 && column + 8 * S::F32_LANES <= n {
+            self.tile::<S, 1, 8>(simd, 0, column);
+            column += 8 * S::F32_LANES;
+        }
+        while m == 1 && column + 4 * S::F32_LANES <= n {
+            self.tile::<S, 1, 4>(simd, 0, column);
+            column += 4 * S::F32_LANES;
+        }
         while column + 2 * S::F32_LANES <= n {
             self.rows::<S, 2>(simd, m, column);
             column += 2 * S::F32_LANES;
@@ -89,25 +98,34 @@ impl Product<'_> {
                 sums[r][v] = held[v];
             }
         }
-        match self.a {
+        let b = Rows { numbers: &self.b.numbers[column..], stride: self.b.stride };
+        // How far apart the numbers of a column of the left are, and those of a row.
+        let (a, down, across) = match self.a {
             Left::Plain(a) => {
-                let mut rows = [&[][..]; R];
-                for r in 0..R {
-                    rows[r] = &a.numbers[(row + r) * a.stride..][..k];
-                }
-                for i in 0..k {
-                    let mut x = [0.0; R];
-                    for r in 0..R {
-                        x[r] = rows[r][i];
-                    }
-                    step(simd, x, &self.b.numbers[i * self.b.stride + column..][..width], &mut sums);
-                }
+                let numbers = &a.numbers[row * a.stride..];
+                assert!(reaches(numbers, a.stride, [R, k]), "rows of the left");
+                (numbers, a.stride, 1)
             }
             Left::Transposed(a) => {
-                for i in 0..k {
-                    let mut x = [0.0; R];
-                    x.copy_from_slice(&a.numbers[i * a.stride + row..][..R]);
-                    step(simd, x, &self.b.numbers[i * self.b.stride + column..][..width], &mut sums);
+                let numbers = &a.numbers[row..];
+                assert!(reaches(numbers, a.stride, [k, R]), "columns of the left");
+                (numbers, 1, a.stride)
+            }
+        };
+        assert!(reaches(b.numbers, b.stride, [k, width]), "rows of the right");
+        for i in 0..k {
+            let mut right = [simd.splat_f32s(0.0); V];
+            for v in 0..V {
+                // SAFETY: i < k and v < V: within what `b` was seen to reach. Vectors of numbers may have any bits.
+                right[v] = unsafe {
+                    b.numbers.as_ptr().add(i * b.stride + v * S::F32_LANES).cast::<S::f32s>().read_unaligned()
+                };
+            }
+            for r in 0..R {
+                // SAFETY: r < R and i < k: within what `a` was seen to reach.
+                let x = simd.splat_f32s(unsafe { *a.get_unchecked(r * down + i * across) });
+                for v in 0..V {
+                    sums[r][v] = simd.mul_add_f32s(x, right[v], sums[r][v]);
                 }
             }
         }
@@ -138,16 +156,10 @@ impl Product<'_> {
     }
 }
 
-/// Adds to the sums of `R` rows the products of a number of each and a row of `V` vectors.
-#[inline(always)]
-fn step<S: Simd, const R: usize, const V: usize>(simd: S, a: [f32; R], b: &[f32], sums: &mut [[S::f32s; V]; R]) {
-    let (b, _) = S::as_simd_f32s(b);
-    for r in 0..R {
-        let x = simd.splat_f32s(a[r]);
-        for v in 0..V {
-            sums[r][v] = simd.mul_add_f32s(x, b[v], sums[r][v]);
-        }
-    }
+/// Whether so many rows, each `stride` numbers after the one before, of so many numbers lie within these.
+fn reaches(numbers: &[f32], stride: usize, [rows, width]: [usize; 2]) -> bool {
+    let last = rows.saturating_sub(1).checked_mul(stride).and_then(|from| from.checked_add(width));
+    rows == 0 || last.is_some_and(|end| end <= numbers.len())
 }
 
 #[cfg(test)]
@@ -156,7 +168,7 @@ mod tests {
 
     #[test]
     fn products_of_any_size_agree_with_the_formula() {
-        for [m, k, n] in [[1, 5, 3], [4, 32, 64], [3, 7, 50], [6, 16, 33], [64, 32, 16]] {
+        for [m, k, n] in [[1, 5, 3], [4, 32, 64], [3, 7, 50], [6, 16, 33], [64, 32, 16], [1, 40, 250], [3, 0, 20]] {
             let (strides, length) = ([k + 2, n + 3, n + 1], m.max(k) * (n.max(k) + 3));
             let a: Vec<f32> = (0..length).map(|i| (i * 29 % 81) as f32 / 10.0 - 4.0).collect();
             let b: Vec<f32> = (0..length).map(|i| (i * 31 % 67) as f32 / 10.0 - 3.0).collect();
