@@ -3,7 +3,7 @@
 use super::super::kernels::rows::{LANES, join};
 use super::super::vectors::widest;
 use super::balance::{Balance, normal};
-use super::dot::{ROWS, Words};
+use super::dot::{Block, Dot, ROWS, WideWords, Words};
 
 /// Added to a number below 2²², it has the nearest integer in its lowest bits.
 const ROUNDER: f32 = 12_582_912.0;
@@ -22,16 +22,26 @@ pub(super) enum Numbers<'a> {
 }
 
 /// Rows as bytes: eight rows side by side, four bytes of each at a time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Bytes {
+    dot: Dot,
     /// `[rows / 8, width / 4]`
     words: Vec<Words>,
+    /// The same, where the processor's instructions do not take bytes.
+    wide: Vec<WideWords>,
     /// What one in a byte of each row stands for.
     scales: Vec<f32>,
     /// Words of a row.
     length: usize,
     /// Whether [`SHIFT`] was added.
     shifted: bool,
+}
+
+impl Default for Bytes {
+    fn default() -> Bytes {
+        let dot = Dot::best();
+        Bytes { dot, words: Vec::new(), wide: Vec::new(), scales: Vec::new(), length: 0, shifted: false }
+    }
 }
 
 impl Bytes {
@@ -82,6 +92,7 @@ impl Bytes {
                 }
             },
         );
+        self.dot.widen(&self.words, &mut self.wide);
     }
 
     /// Rows.
@@ -100,8 +111,11 @@ impl Bytes {
     }
 
     /// Eight rows at a time: their bytes, and what one in them stands for.
-    pub(super) fn blocks(&self) -> impl Iterator<Item = (&[Words], &[f32])> {
-        self.words.chunks_exact(self.length.max(1)).zip(self.scales.chunks_exact(ROWS))
+    pub(super) fn blocks(&self) -> impl Iterator<Item = (Block<'_>, &[f32])> {
+        let length = self.length.max(1);
+        let wide = move |i| self.wide.get(i * length..(i + 1) * length).unwrap_or_default();
+        let block = move |(i, words)| Block { words, wide: wide(i) };
+        self.words.chunks_exact(length).enumerate().map(block).zip(self.scales.chunks_exact(ROWS))
     }
 }
 
@@ -148,7 +162,7 @@ mod tests {
             for (numbers, x, wanted) in given {
                 bytes.take(x, width, numbers);
                 assert_eq!((bytes.rows(), bytes.blocks().count()), (16, 2));
-                for (b, (words, scales)) in bytes.blocks().enumerate() {
+                for (b, (Block { words, .. }, scales)) in bytes.blocks().enumerate() {
                     for r in 0..ROWS {
                         for (i, x) in wanted[(b * ROWS + r) * width..][..width].iter().enumerate() {
                             let shift = if bytes.shifted() { SHIFT } else { 0 };

@@ -66,7 +66,7 @@ impl Matrix {
                 weights.iter_mut().zip(factors).for_each(|(w, factor)| *w /= factor);
             }
         }
-        let groups = columns.len().div_ceil(COLUMNS);
+        let (dot, groups) = (Dot::best(), columns.len().div_ceil(COLUMNS));
         let width = groups * COLUMNS;
         let length = inputs.div_ceil(4);
         let mut of_column = vec![vec![0_i8; 4 * length]; width];
@@ -84,13 +84,13 @@ impl Matrix {
         let mut packed = Vec::with_capacity(groups * length);
         for first in (0..groups).step_by(GROUPS) {
             for k in 0..length {
-                packed.extend((first..groups.min(first + GROUPS)).map(|g| group(g, k)));
+                packed.extend((first..groups.min(first + GROUPS)).map(|g| dot.arranged(group(g, k))));
             }
         }
         let total = |column: &Vec<i8>| column.iter().map(|&w| i32::from(w)).sum::<i32>();
         let unshifted =
             of_column.chunks_exact(COLUMNS).map(|of| std::array::from_fn(|c| -SHIFT * total(&of[c]))).collect();
-        Matrix { dot: Dot::best(), length, weights: packed, scales, biases, unshifted }
+        Matrix { dot, length, weights: packed, scales, biases, unshifted }
     }
 
     /// Columns, with those that only fill up the last group.
@@ -123,9 +123,9 @@ impl Matrix {
         let (scales, _) = self.scales[from..].as_chunks::<COLUMNS>();
         let (biases, _) = self.biases[from..].as_chunks::<COLUMNS>();
         let mut sums: Sums<G> = [start; ROWS];
-        for (block, (words, of_rows)) in rows.blocks().enumerate() {
-            self.dot.sums(words, weights, &start, &mut sums);
-            let out = &mut out[block * ROWS * width..][..ROWS * width];
+        for (i, (block, of_rows)) in rows.blocks().enumerate() {
+            self.dot.sums(block, weights, &start, &mut sums);
+            let out = &mut out[i * ROWS * width..][..ROWS * width];
             widest(
                 #[inline(always)]
                 || {

@@ -10,14 +10,25 @@ mod x86;
 pub(super) const ROWS: usize = 8;
 /// Columns of a [`Group`].
 pub(super) const COLUMNS: usize = 16;
-/// Weights of four inputs and sixteen columns: the four of the first column, then those of the second, and so on.
+/// Weights of four inputs and sixteen columns: the four of the first column, then those of the second, and so on; or as
+/// [`Dot::arranged`] has them.
 pub(super) type Group = [i8; 4 * COLUMNS];
 /// Of each of eight rows, four unsigned bytes that follow each other.
 pub(super) type Words = [[u8; 4]; ROWS];
+/// The same with each byte widened to 16 bits, two to a number.
+pub(super) type WideWords = [[i32; 2]; ROWS];
 /// What the sums of `G` groups of columns begin with.
 pub(super) type Start<const G: usize> = [[i32; COLUMNS]; G];
 /// Sums of eight rows and `G` groups of columns.
 pub(super) type Sums<const G: usize> = [Start<G>; ROWS];
+
+/// Eight rows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block<'a> {
+    pub(super) words: &'a [Words],
+    /// Empty, where the instructions take bytes.
+    pub(super) wide: &'a [WideWords],
+}
 
 /// The instructions that are used.
 #[derive(Clone, Copy, Debug)]
@@ -78,9 +89,33 @@ impl Dot {
         !matches!(self.0, Kind::Portable)
     }
 
-    /// The products of rows and weights, which both go on for as many words as `rows` is long, each sum begun with its column's `start`.
+    /// Weights in the order in which the instructions take them.
+    pub(super) fn arranged(self, group: Group) -> Group {
+        match self.0 {
+            // The first two inputs of all columns, then the last two.
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => std::array::from_fn(|i| group[i / 2 % COLUMNS * 4 + i / (2 * COLUMNS) * 2 + i % 2]),
+            _ => group,
+        }
+    }
+
+    /// Widens rows, if the instructions do not take bytes.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "all of theirs do"))]
+    pub(super) fn widen(self, words: &[Words], wide: &mut Vec<WideWords>) {
+        wide.clear();
+        #[cfg(target_arch = "x86_64")]
+        if let Kind::Avx2 = self.0 {
+            // SAFETY: of this kind only where `all` found the instructions.
+            unsafe { x86::widen(words, wide) };
+        }
+    }
+
+    /// The products of rows, which this has [widened](Dot::widen), and weights, which it has [arranged](Dot::arranged). Both go on for as many
+    /// words as a row is long; each sum is begun with its column's `start`.
     #[inline]
-    pub(super) fn sums<const G: usize>(self, rows: &[Words], weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "none of theirs takes wide rows"))]
+    pub(super) fn sums<const G: usize>(self, rows: Block, weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
+        let Block { words: rows, wide } = rows;
         match self.0 {
             // SAFETY: of this kind only where `all` found the instructions.
             #[cfg(target_arch = "x86_64")]
@@ -90,7 +125,7 @@ impl Dot {
             Kind::AvxVnni => unsafe { x86::avx_vnni(rows, weights, start, sums) },
             // SAFETY: likewise.
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => unsafe { x86::avx2(rows, weights, start, sums) },
+            Kind::Avx2 => unsafe { x86::avx2(wide, weights, start, sums) },
             // SAFETY: likewise.
             #[cfg(target_arch = "aarch64")]
             Kind::DotProduct => unsafe { arm::dot_product(rows, weights, start, sums) },
@@ -138,8 +173,10 @@ mod tests {
             }
         }
         for dot in Dot::all() {
-            let mut sums = [[[0; COLUMNS]; G]; ROWS];
-            dot.sums(&rows, &weights, &start, &mut sums);
+            let (mut sums, mut wide) = ([[[0; COLUMNS]; G]; ROWS], Vec::new());
+            let weights: Vec<Group> = weights.iter().map(|&group| dot.arranged(group)).collect();
+            dot.widen(&rows, &mut wide);
+            dot.sums(Block { words: &rows, wide: &wide }, &weights, &start, &mut sums);
             assert_eq!(sums, wanted, "{dot:?}");
         }
         #[cfg(target_arch = "x86_64")]
