@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use super::{GuessElo, Human, bench, board, eval_json, eval_text, eval_tree};
-use crate::board::{Game, divide};
+use super::{GuessElo, Human, bench, board, eval_json, eval_text, eval_tree, perft};
+use crate::board::Game;
 use crate::evaluate::Stop;
 use crate::play::{Engine, Settings};
 use crate::uci::{self, options};
@@ -123,10 +123,10 @@ fn run(cli: Cli) -> Result<(), Failure> {
         })?,
         Command::Perft { depth, fen } => {
             let game = game(fen)?;
-            let parts = divide(game.position(), depth, &|| false).unwrap_or_default();
-            let total: u64 = parts.iter().map(|(_, n)| n).sum();
-            out.lines(parts.into_iter().map(|(m, n)| format!("{}: {n}", game.uci(m, false))));
-            out.line(format!("nodes {total}"));
+            if let Some((parts, total)) = perft(&game, depth, false, &Stop::new(false, None)) {
+                out.lines(parts);
+                out.line(format!("nodes {total}"));
+            }
         }
         Command::Options => out.line(options::markdown().trim_end()),
     }

@@ -138,12 +138,12 @@ impl Session {
             Command::Go(words) => self.go(&words),
             Command::Stop => self.stop_all(),
             Command::PonderHit => self.stop.ponder_hit(),
-            Command::Bench => self.count("bench", Job::Bench),
+            Command::Bench => self.begin("bench", Job::Bench),
             Command::Display => self.out.lines(crate::cli::board(&self.game).lines()),
             Command::Eval => self.give(Job::Eval(Box::new(self.game.clone()))),
             Command::Perft(depth) => {
                 let game = Box::new(self.game.clone());
-                self.count("perft", |stop| Job::Perft(game, depth, stop));
+                self.begin("perft", |stop| Job::Perft(game, depth, stop));
             }
             Command::Help => self.out.lines(HELP.lines()),
             Command::Quit | Command::Nothing => {}
@@ -237,7 +237,7 @@ impl Session {
     }
 
     /// Begins what takes long and is no search. It ends when it is done, or at `stop`.
-    fn count(&mut self, what: &str, job: impl FnOnce(Stop) -> Job) {
+    fn begin(&mut self, what: &str, job: impl FnOnce(Stop) -> Job) {
         if self.refuses(what) {
             return;
         }

@@ -10,7 +10,7 @@ use vampirc_uci::UciMessage;
 
 use super::output::Output;
 use super::{info, options};
-use crate::board::{Game, divide};
+use crate::board::Game;
 use crate::evaluate::Stop;
 use crate::play::{Decision, Engine, EngineError, Go, Source};
 use crate::search::Report;
@@ -148,12 +148,10 @@ fn obey(engine: &mut Engine, job: Job, out: &Output) {
 /// Counts leaves below each legal move, and all of them.
 fn perft(game: &Game, depth: u32, chess960: bool, stop: &Stop, out: &Output) {
     let start = Instant::now();
-    let Some(parts) = divide(game.position(), depth, &|| stop.is_set()) else {
+    let Some((mut lines, total)) = crate::cli::perft(game, depth, chess960, stop) else {
         out.info("perft: stopped");
         return;
     };
-    let total: u64 = parts.iter().map(|(_, n)| n).sum();
-    let mut lines: Vec<String> = parts.into_iter().map(|(m, n)| format!("{}: {n}", game.uci(m, chess960))).collect();
     lines.push(format!("nodes {total} time {} ms", start.elapsed().as_millis()));
     out.lines(lines);
 }
