@@ -1,58 +1,138 @@
 //! Where burn-flex is better served by a loop of our own.
 
-use burn::tensor::ops::{FloatTensor, IntTensor};
+use burn::tensor::ops::{FloatTensor, FloatTensorOps, IntTensor};
 use burn::tensor::{DType, TensorData};
+use burn_flex::{Flex, FlexTensor};
 
 use super::super::precision::{cast, wide};
 use super::{
-    Curve, EPSILON, Kernels, around, from, gather_around, heads_to_rows, into, neighbour, rms_norm_parts,
-    rms_norm_parts_gradient, rows, spread, weighed, weighed_gradient,
+    Curve, EPSILON, Kernels, Shape, around, attention, from, gather_around, heads, into, matrices, neighbour,
+    rms_norm_parts, rms_norm_parts_gradient, rows, scale, spread, weights_gradient,
 };
 
 /// The tensor with its numbers in a row, for writing to them: that copies them only where another tensor shares them.
-fn owned(x: burn_flex::FlexTensor) -> burn_flex::FlexTensor {
+fn owned(x: FlexTensor) -> FlexTensor {
     let contiguous = x.to_contiguous();
     // Or it would be that other tensor.
     drop(x);
     contiguous
 }
 
-impl Kernels for burn_flex::Flex {
+/// Whether all are in single precision.
+fn single<'a>(tensors: impl IntoIterator<Item = &'a FlexTensor>) -> bool {
+    tensors.into_iter().all(|x| x.dtype() == DType::F32)
+}
+
+fn tensor<const D: usize>(numbers: Vec<f32>, shape: [usize; D]) -> FlexTensor {
+    FlexTensor::from_data(TensorData::new(numbers, shape))
+}
+
+/// As it lies in memory; `None` if it is not in single precision, has no numbers, or is read backwards.
+fn matrix(x: &FlexTensor) -> Option<matrices::Matrix<'_>> {
+    if !single([x]) {
+        return None;
+    }
+    let layout = x.layout();
+    let steps: Vec<usize> =
+        layout.strides().iter().map(|&step| usize::try_from(step)).collect::<Result<_, _>>().ok()?;
+    let from: &[f32] = x.storage();
+    matrices::Matrix::new(from.get(layout.start_offset()..)?, layout.shape().dims::<2>(), steps.try_into().ok()?)
+}
+
+/// [`Kernels::weighed_attention`]; without its weights, if they are not `kept`.
+fn attend(qkv: [FlexTensor; 3], bias: Option<FlexTensor>, shape: Shape, kept: bool) -> [FlexTensor; 2] {
+    if !single(qkv.iter().chain(&bias)) {
+        return attention::composed::<Flex>(qkv, bias, shape);
+    }
+    let [q, k, v] = qkv.map(|x| x.to_contiguous());
+    let [rows, width] = q.layout().shape().dims::<2>();
+    let Shape { tokens, heads } = shape;
+    let bias = bias.map(|bias| bias.to_contiguous());
+    let of_bias = bias.as_ref().map(|bias| (bias.layout().shape().dims::<4>(), bias.storage()));
+    let of_token = |position: usize, head: usize, token: usize| {
+        let ([n, h, t, _], bias): (_, &[f32]) = of_bias?;
+        // Where the bias has one for all, that one.
+        let place = |i: usize, count: usize| if count == 1 { 0 } else { i };
+        let at = (place(position, n) * h + place(head, h)) * t + place(token, t);
+        Some(&bias[at * tokens..][..tokens])
+    };
+    let scale = scale(&from::<Flex, 2>(q.clone()), heads) as f32;
+    let rows_of = [&q, &k, &v].map(|x| heads::Rows::new(x.storage(), shape, width));
+    let [out, weights] = heads::attend(rows_of, of_token, scale, kept);
+    let positions = if kept { rows / tokens } else { 0 };
+    [tensor(out, [rows, width]), tensor(weights, [positions, heads, tokens, tokens])]
+}
+
+impl Kernels for Flex {
     fn bytes(bytes: Vec<u8>, shape: [usize; 2], device: &Self::Device) -> IntTensor<Self> {
         spread::<Self>(&bytes, shape, device)
     }
 
-    /// In place and in one pass: burn-flex's own softmax goes through the C library's exp, number by number.
-    fn attend(scores: FloatTensor<Self>, bias: Option<FloatTensor<Self>>, scale: f64) -> FloatTensor<Self> {
-        let plain = scores.dtype() != DType::F32 || bias.as_ref().is_some_and(|bias| bias.dtype() != DType::F32);
-        if plain {
-            return into(weighed::<Self>(from(scores), bias.map(from), scale));
-        }
-        let mut scores = owned(scores);
-        let [_, heads, tokens, others] = scores.layout().shape().dims::<4>();
-        let bias = bias.map(|bias| bias.to_contiguous());
-        let shape = bias.as_ref().map(|bias| bias.layout().shape().dims::<4>());
-        let held: Option<&[f32]> = bias.as_ref().map(|bias| bias.storage());
-        let of_row = |row: usize| {
-            let ([n, h, t, _], bias) = (shape?, held?);
-            // Where the bias has one for all, that one.
-            let place = |i: usize, count: usize| if count == 1 { 0 } else { i };
-            let (position, head, token) = (row / tokens / heads, row / tokens % heads, row % tokens);
-            let at = (place(position, n) * h + place(head, h)) * t + place(token, t);
-            Some(&bias[at * others..][..others])
-        };
-        rows::softmax(scores.storage_mut(), others, scale as f32, of_row);
-        scores
+    fn biased_attention(
+        q: FloatTensor<Self>,
+        k: FloatTensor<Self>,
+        v: FloatTensor<Self>,
+        bias: Option<FloatTensor<Self>>,
+        shape: Shape,
+    ) -> FloatTensor<Self> {
+        let [out, _] = attend([q, k, v], bias, shape, false);
+        out
     }
 
-    fn attend_gradient(p: FloatTensor<Self>, dp: FloatTensor<Self>) -> FloatTensor<Self> {
-        if p.dtype() != DType::F32 || dp.dtype() != DType::F32 {
-            return into(weighed_gradient::<Self>(from(p), from(dp)));
+    fn weighed_attention(
+        qkv: [FloatTensor<Self>; 3],
+        bias: Option<FloatTensor<Self>>,
+        shape: Shape,
+    ) -> [FloatTensor<Self>; 2] {
+        attend(qkv, bias, shape, true)
+    }
+
+    fn attention_gradient(
+        dy: FloatTensor<Self>,
+        made_from: [FloatTensor<Self>; 4],
+        shape: Shape,
+    ) -> [FloatTensor<Self>; 4] {
+        if !single(made_from.iter().chain([&dy])) {
+            return attention::composed_gradient::<Self>(dy, made_from, shape);
         }
-        let (p, mut dp) = (p.to_contiguous(), owned(dp));
-        let [_, _, _, length] = p.layout().shape().dims::<4>();
-        rows::softmax_gradient(p.storage(), dp.storage_mut(), length);
-        dp
+        let [q, k, v, weights] = made_from.map(|x| x.to_contiguous());
+        let dy = dy.to_contiguous();
+        let [rows, width] = dy.layout().shape().dims::<2>();
+        let scale = scale(&from::<Self, 2>(q.clone()), shape.heads) as f32;
+        let [of_y, of_q, of_k, of_v] = [&dy, &q, &k, &v].map(|x| heads::Rows::new(x.storage(), shape, width));
+        let [dq, dk, dv, scores] = heads::gradients(of_y, [of_q, of_k, of_v], weights.storage(), scale);
+        let of_scores = weights.layout().shape().dims::<4>();
+        let [dq, dk, dv] = [dq, dk, dv].map(|x| tensor(x, [rows, width]));
+        [dq, dk, dv, tensor(scores, of_scores)]
+    }
+
+    fn product(x: FloatTensor<Self>, weights: FloatTensor<Self>) -> FloatTensor<Self> {
+        let product = matrix(&x).zip(matrix(&weights)).and_then(|(a, b)| matrices::product(a, b));
+        match product {
+            Some(product) => {
+                let ([rows, _], [_, columns]) = (x.layout().shape().dims::<2>(), weights.layout().shape().dims::<2>());
+                tensor(product, [rows, columns])
+            }
+            // Of other numbers, or of none.
+            None => Self::float_matmul(x, weights),
+        }
+    }
+
+    fn weight_gradient(x: FloatTensor<Self>, dy: FloatTensor<Self>) -> FloatTensor<Self> {
+        if !single([&x, &dy]) {
+            return into(weights_gradient::<Self>(from(x), from(dy)));
+        }
+        Self::product(Self::float_transpose(x), dy)
+    }
+
+    /// In place.
+    fn add_row(x: FloatTensor<Self>, row: FloatTensor<Self>) -> FloatTensor<Self> {
+        if !single([&x, &row]) {
+            return Self::float_add(x, row);
+        }
+        let (mut x, row) = (owned(x), row.to_contiguous());
+        rows::add_row(x.storage_mut(), row.storage());
+        x
     }
 
     fn rms_norm_gradient(dy: FloatTensor<Self>, y: FloatTensor<Self>, scale: FloatTensor<Self>) -> FloatTensor<Self> {
@@ -74,27 +154,7 @@ impl Kernels for burn_flex::Flex {
         let mut x = owned(x);
         let [rows, d] = x.layout().shape().dims::<2>();
         let scale = rows::rms_norm(x.storage_mut(), d, EPSILON as f32);
-        (x, burn_flex::FlexTensor::from_data(TensorData::new(scale, [rows, 1])))
-    }
-
-    /// Copies runs of c numbers: burn-flex's own copy of a four-dimensional view goes number by number.
-    fn merge_heads(x: FloatTensor<Self>) -> FloatTensor<Self> {
-        if x.dtype() != DType::F32 {
-            return into(heads_to_rows(from::<Self, 4>(x)));
-        }
-        let x = x.to_contiguous();
-        let [n, heads, squares, c] = x.layout().shape().dims::<4>();
-        let from: &[f32] = x.storage();
-        let mut to = Vec::with_capacity(from.len());
-        for position in from.chunks_exact((heads * squares * c).max(1)) {
-            for square in 0..squares {
-                for head in 0..heads {
-                    let at = (head * squares + square) * c;
-                    to.extend_from_slice(&position[at..at + c]);
-                }
-            }
-        }
-        burn_flex::FlexTensor::from_data(TensorData::new(to, [n * squares, heads * c]))
+        (x, tensor(scale, [rows, 1]))
     }
 
     /// In one pass that the compiler can vectorise: burn-flex's own goes through the C library's erf and tanh, number by number.
@@ -105,7 +165,7 @@ impl Kernels for burn_flex::Flex {
         let numbers: &[f32] = x.storage();
         let (values, derivatives) = kind.apply(numbers, wanted);
         let tensor = |data| {
-            let tensor = burn_flex::FlexTensor::from_data(TensorData::new(data, dims));
+            let tensor = FlexTensor::from_data(TensorData::new(data, dims));
             into(cast(from::<Self, 2>(tensor), dtype))
         };
         (tensor(values), derivatives.map(tensor))
@@ -128,7 +188,7 @@ impl Kernels for burn_flex::Flex {
                 }
             }
         }
-        burn_flex::FlexTensor::from_data(TensorData::new(to, [rows, 9 * c]))
+        tensor(to, [rows, 9 * c])
     }
 
     /// Adds whole rows.
@@ -148,6 +208,76 @@ impl Kernels for burn_flex::Flex {
                 }
             }
         }
-        burn_flex::FlexTensor::from_data(TensorData::new(to, [rows, c]))
+        tensor(to, [rows, c])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{Distribution, Tensor, Tolerance};
+
+    use super::*;
+
+    fn random<const D: usize>(shape: [usize; D]) -> Tensor<Flex, D> {
+        Tensor::random(shape, Distribution::Normal(0.0, 1.0), &Default::default())
+    }
+
+    fn same<const D: usize>(ours: &FlexTensor, plain: FlexTensor) {
+        let [ours, plain] = [ours.clone(), plain].map(|x| from::<Flex, D>(x).into_data());
+        ours.assert_approx_eq::<f32>(&plain, Tolerance::absolute(1e-5));
+    }
+
+    #[test]
+    fn attention_head_by_head_is_the_composed_one() {
+        let shape = Shape { tokens: 7, heads: 3 };
+        let (n, d) = (2, 12);
+        let biases = [None, Some([1, 1, 1, 7]), Some([2, 1, 1, 7]), Some([1, 3, 7, 7]), Some([2, 3, 7, 7])];
+        for bias in biases.map(|bias| bias.map(random::<4>)) {
+            let rows = || into(random([n * 7, d]));
+            let qkv = [rows(), rows(), rows()];
+            let bias = bias.map(into);
+            let [out, weights] = Flex::weighed_attention(qkv.clone(), bias.clone(), shape);
+            let [plain_out, plain_weights] = attention::composed::<Flex>(qkv.clone(), bias.clone(), shape);
+            same::<2>(&out, plain_out.clone());
+            same::<4>(&weights, plain_weights);
+            let [q, k, v] = qkv;
+            same::<2>(&Flex::biased_attention(q.clone(), k.clone(), v.clone(), bias, shape), plain_out);
+            let (dy, made_from) = (rows(), [q, k, v, weights]);
+            let ours = Flex::attention_gradient(dy.clone(), made_from.clone(), shape);
+            let plain = attention::composed_gradient::<Flex>(dy, made_from, shape);
+            let ([dq, dk, dv, scores], [plain_q, plain_k, plain_v, plain_scores]) = (ours, plain);
+            for (ours, plain) in [(dq, plain_q), (dk, plain_k), (dv, plain_v)] {
+                same::<2>(&ours, plain);
+            }
+            same::<4>(&scores, plain_scores);
+        }
+    }
+
+    #[test]
+    fn products_are_burns_own_whatever_lies_behind_them() {
+        let whole = random([9, 8]);
+        let views = [
+            whole.clone(),
+            whole.clone().slice([2..9, 0..8]),
+            whole.clone().slice([1..8, 3..8]),
+            whole.clone().slice([0..8, 1..7]).transpose(),
+            whole.slice([4..5, 0..8]).expand([6, 8]),
+        ];
+        for x in views {
+            let [rows, inner] = x.dims();
+            let (w, dy) = (random([inner, 5]), random([rows, 5]));
+            same::<2>(&Flex::product(into(x.clone()), into(w.clone())), into(x.clone().matmul(w)));
+            same::<2>(&Flex::weight_gradient(into(x.clone()), into(dy.clone())), into(x.transpose().matmul(dy)));
+        }
+        let none = Flex::product(into(random([0, 4])), into(random([4, 3])));
+        assert_eq!(from::<Flex, 2>(none).dims(), [0, 3]);
+    }
+
+    #[test]
+    fn a_row_is_added_to_rows_that_are_shared_without_changing_them() {
+        let (x, row) = (random([4, 3]), random([1, 3]));
+        let before = x.to_data();
+        same::<2>(&Flex::add_row(into(x.clone()), into(row.clone())), into(x.clone() + row));
+        x.into_data().assert_eq(&before, true);
     }
 }

@@ -12,8 +12,10 @@ mod flex;
 mod fusion;
 #[cfg(feature = "training")]
 mod gradients;
+mod heads;
 #[cfg(feature = "training")]
 mod layers;
+mod matrices;
 #[cfg(feature = "gpu")]
 mod over_rows;
 pub(super) mod rows;

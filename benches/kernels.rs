@@ -1,0 +1,115 @@
+//! What the network is trained with on a CPU, against the same of Burn's own operations: `cargo bench --bench kernels -- <positions>`.
+//!
+//! Each round times both, one after the other; the medians of all rounds, and of their ratios, are printed. The sizes are those of the
+//! shipped network.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use burn::tensor::activation::softmax;
+use burn::tensor::ops::FloatTensor;
+use burn::tensor::{Distribution, Tensor, TensorPrimitive};
+use burn_flex::Flex;
+use glance::network::{Kernels, Shape};
+
+/// As in the trainer.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const ROUNDS: usize = 15;
+const WIDTH: usize = 96;
+const SHAPE: Shape = Shape { tokens: 64, heads: 3 };
+
+fn random<const D: usize>(shape: [usize; D]) -> Tensor<Flex, D> {
+    Tensor::random(shape, Distribution::Normal(0.0, 1.0), &Default::default())
+}
+
+fn into<const D: usize>(x: &Tensor<Flex, D>) -> FloatTensor<Flex> {
+    x.clone().into_primitive().tensor()
+}
+
+fn from<const D: usize>(x: FloatTensor<Flex>) -> Tensor<Flex, D> {
+    Tensor::from_primitive(TensorPrimitive::Float(x))
+}
+
+/// Milliseconds.
+fn time<T>(run: impl Fn() -> T) -> f64 {
+    let start = Instant::now();
+    black_box(run());
+    start.elapsed().as_secs_f64() * 1e3
+}
+
+fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers[numbers.len() / 2]
+}
+
+fn compare<T, U>(what: &str, ours: impl Fn() -> T, burns: impl Fn() -> U) {
+    let times: Vec<(f64, f64)> = (0..ROUNDS + 2).map(|_| (time(&ours), time(&burns))).skip(2).collect();
+    let of = |number: fn(&(f64, f64)) -> f64| median(times.iter().map(number).collect());
+    let ratio = of(|(ours, burns)| burns / ours);
+    println!("{what}: ours {:.2} ms, Burn's own {:.2} ms, {ratio:.2} times as fast", of(|t| t.0), of(|t| t.1));
+}
+
+fn split(x: &Tensor<Flex, 2>) -> Tensor<Flex, 4> {
+    let Shape { tokens, heads } = SHAPE;
+    x.clone().reshape([x.dims()[0] / tokens, tokens, heads, WIDTH / heads]).swap_dims(1, 2)
+}
+
+fn merge(x: Tensor<Flex, 4>) -> Tensor<Flex, 2> {
+    let [n, _, tokens, _] = x.dims();
+    x.swap_dims(1, 2).reshape([n * tokens, WIDTH])
+}
+
+fn main() {
+    let positions = std::env::args().skip(1).find_map(|a| a.parse().ok()).unwrap_or(128);
+    let Shape { tokens, heads } = SHAPE;
+    let rows = || random([positions * tokens, WIDTH]);
+    let (x, w, row, dy) =
+        (rows(), random([WIDTH, 2 * WIDTH]), random([1, WIDTH]), random([positions * tokens, 2 * WIDTH]));
+    compare("a linear layer", || Flex::product(into(&x), into(&w)), || x.clone().matmul(w.clone()));
+    compare(
+        "the gradient of its weights",
+        || Flex::weight_gradient(into(&x), into(&dy)),
+        || x.clone().transpose().matmul(dy.clone()),
+    );
+    compare(
+        "the gradient of its rows",
+        || Flex::row_gradient(into(&dy), into(&w)),
+        || dy.clone().matmul(w.clone().transpose()),
+    );
+    // Of rows that nothing else holds, as behind a linear layer.
+    let negated = || -x.clone();
+    compare(
+        "a row added to all",
+        || Flex::add_row(negated().into_primitive().tensor(), into(&row)),
+        || negated() + row.clone(),
+    );
+
+    let (q, k, v) = (rows(), rows(), rows());
+    let bias = random([positions, heads, tokens, tokens]);
+    let scale = 1.0 / ((WIDTH / heads) as f64).sqrt();
+    let attention = || {
+        let weights = softmax(split(&q).matmul(split(&k).swap_dims(2, 3)).mul_scalar(scale) + bias.clone(), 3);
+        (merge(weights.clone().matmul(split(&v))), weights)
+    };
+    let qkv = || [&q, &k, &v].map(into);
+    compare("attention", || Flex::weighed_attention(qkv(), Some(into(&bias)), SHAPE), attention);
+
+    let (dy, (_, weights)) = (rows(), attention());
+    let made_from = || [into(&q), into(&k), into(&v), into(&weights)];
+    compare(
+        "its gradients",
+        || Flex::attention_gradient(into(&dy), made_from(), SHAPE),
+        || {
+            let (p, dy) = (weights.clone(), split(&dy));
+            let dv = p.clone().swap_dims(2, 3).matmul(dy.clone());
+            let dp = dy.matmul(split(&v).swap_dims(2, 3)) * p.clone();
+            let scores = dp.clone() - p * dp.sum_dim(3);
+            let dq = merge(scores.clone().matmul(split(&k))).mul_scalar(scale);
+            let dk = merge(scores.clone().swap_dims(2, 3).matmul(split(&q))).mul_scalar(scale);
+            let out: [Tensor<Flex, 2>; 3] = [dq, dk, merge(dv)];
+            (out, from::<4>(into(&scores)))
+        },
+    );
+}
