@@ -128,7 +128,7 @@ impl Split {
             let workers = devices.max(1);
             return Split { workers, micro: batch.div_ceil(workers) };
         }
-        Split { workers: std::thread::available_parallelism().map_or(1, usize::from), micro: 16 }
+        Split { workers: std::thread::available_parallelism().map_or(1, usize::from), micro: 32 }
     }
 }
 
