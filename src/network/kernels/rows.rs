@@ -107,20 +107,6 @@ pub(super) fn softmax<'a>(numbers: &mut [f32], length: usize, scale: f32, bias: 
     );
 }
 
-/// Adds a row to each of the rows as long as it.
-pub(super) fn add_row(numbers: &mut [f32], row: &[f32]) {
-    widest(
-        #[inline(always)]
-        || {
-            for numbers in numbers.chunks_exact_mut(row.len().max(1)) {
-                for (x, y) in numbers.iter_mut().zip(row) {
-                    *x += y;
-                }
-            }
-        },
-    );
-}
-
 /// `p ∘ (dp − Σ p ∘ dp)` of each row of so many numbers, in dp's place.
 pub(super) fn softmax_gradient(p: &[f32], dp: &mut [f32], length: usize) {
     widest(

@@ -14,6 +14,5 @@ pub mod optimizer;
 pub mod recipe;
 pub mod run;
 pub mod schedule;
-mod shared;
 pub mod step;
 pub mod trained;

@@ -6,12 +6,11 @@ use burn::tensor::activation::{log_softmax, tanh};
 use burn::tensor::backend::AutodiffBackend;
 use burn::tensor::{DType, ElementConversion, FloatDType, Tensor};
 use glance::evaluate::BackendName;
-use glance::network::{Kernels, Layout, Moves, Network, Output, ValueHead};
+use glance::network::{Kernels, Layout, Moves, Output, ValueHead};
 
 use super::batch::{Aims, Batch, Parcel, value_target};
 use super::machines::Share;
 use super::recipe::{Compute, PolicyLoss};
-use super::shared::share_out;
 use super::trained::Trained;
 use crate::data::sample::Sample;
 
@@ -188,7 +187,7 @@ impl<B: AutodiffBackend> ModuleVisitor<B> for Widen<'_> {
 }
 
 /// Gradients of the mean loss over a batch, on the network's device, which is the first. Each worker computes on one of the
-/// devices: a copy of the weights goes there, the gradient of its part comes back. Who helps whom changes nothing of them.
+/// devices: a copy of the weights goes there, the gradient of its part comes back.
 pub fn gradients<B>(
     trained: &Trained<B>,
     work: Work,
@@ -202,50 +201,54 @@ where
     let Work { parts, positions, moves, outcomes, timed } = work;
     let devices = means.devices;
     let head = &trained.frame().config().value;
-    let begin = |worker: usize| {
+    let part = |worker: usize, parcels: Vec<Parcel>| {
         let device = &devices[worker % devices.len()];
-        (device.clone(), trained.copy(means.precision, device))
-    };
-    let pass = |(device, network): &(B::Device, Network<B>), parcel: Parcel| {
-        let share = parcel.positions() as f64 / positions;
-        let batch = parcel.to_device(aims, device);
-        let output = network.forward_all(batch.input.clone());
-        let auxiliary = output.auxiliary.clone();
-        let Losses { policy, value, time } = losses(output, &batch, aims, head);
-        let mut total = policy.clone().div_scalar(moves)
-            + value.clone().mul_scalar(aims.value_weight / outcomes)
-            + time.clone().mul_scalar(aims.time_weight / timed);
-        if let Some(auxiliary) = auxiliary {
-            total = total + auxiliary.mul_scalar(share);
+        let network = trained.copy(means.precision, device);
+        let mut sum = GradientsAccumulator::new();
+        let mut loss = StepLoss::zero(device);
+        for parcel in parcels {
+            let share = parcel.positions() as f64 / positions;
+            let batch = parcel.to_device(aims, device);
+            let output = network.forward_all(batch.input.clone());
+            let auxiliary = output.auxiliary.clone();
+            let Losses { policy, value, time } = losses(output, &batch, aims, head);
+            let mut total = policy.clone().div_scalar(moves)
+                + value.clone().mul_scalar(aims.value_weight / outcomes)
+                + time.clone().mul_scalar(aims.time_weight / timed);
+            if let Some(auxiliary) = auxiliary {
+                total = total + auxiliary.mul_scalar(share);
+            }
+            loss = loss.plus(StepLoss {
+                policy: policy.inner().div_scalar(moves),
+                value: value.inner().div_scalar(outcomes),
+                time: time.inner().div_scalar(timed),
+            });
+            let mut grads = GradientsParams::from_grads(total.backward(), &network);
+            if means.precision != Compute::F32 {
+                network.visit(&mut Widen(&mut grads));
+            }
+            sum.accumulate(&network, grads);
         }
-        let loss = StepLoss {
-            policy: policy.inner().div_scalar(moves),
-            value: value.inner().div_scalar(outcomes),
-            time: time.inner().div_scalar(timed),
-        };
-        let mut grads = GradientsParams::from_grads(total.backward(), network);
-        if means.precision != Compute::F32 {
-            network.visit(&mut Widen(&mut grads));
+        if *device == devices[0] {
+            return (sum.grads(), loss);
         }
-        (grads, loss)
+        (sum.grads().to_device::<B, _>(&devices[0], &network), loss.to_device(&devices[0]))
     };
-    type Passed<B> = (GradientsParams, StepLoss<<B as AutodiffBackend>::InnerBackend>);
-    let add = |(sum, loss): Passed<B>, (grads, other): Passed<B>| {
-        let mut accumulator = GradientsAccumulator::new();
-        accumulator.accumulate(trained.frame(), sum);
-        accumulator.accumulate(trained.frame(), grads);
-        (accumulator.grads(), loss.plus(other))
+    let parts: Vec<(GradientsParams, StepLoss<B::InnerBackend>)> = if parts.len() <= 1 {
+        parts.into_iter().map(|parcels| part(0, parcels)).collect()
+    } else {
+        std::thread::scope(|scope| {
+            let part = &part;
+            let handles: Vec<_> =
+                parts.into_iter().enumerate().map(|(i, parcels)| scope.spawn(move || part(i, parcels))).collect();
+            handles.into_iter().map(|h| h.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        })
     };
-    // Parts of a CPU help one another; each GPU keeps to its own.
-    let sums = share_out(parts, devices.len(), begin, pass, add);
-    let mut sums = sums.into_iter().enumerate().filter_map(|(part, sum)| {
-        let (grads, loss) = sum?;
-        if devices[part % devices.len()] == devices[0] {
-            return Some((grads, loss));
-        }
-        Some((grads.to_device::<B, _>(&devices[0], trained.frame()), loss.to_device(&devices[0])))
-    });
-    let nothing = || (GradientsParams::new(), StepLoss::zero(&devices[0]));
-    let first = sums.next().unwrap_or_else(nothing);
-    sums.fold(first, add)
+    let mut sum = GradientsAccumulator::new();
+    let mut loss = StepLoss::zero(&devices[0]);
+    for (grads, part) in parts {
+        sum.accumulate(trained.frame(), grads);
+        loss = loss.plus(part);
+    }
+    (sum.grads(), loss)
 }
