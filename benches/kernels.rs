@@ -65,27 +65,13 @@ fn main() {
     let positions = std::env::args().skip(1).find_map(|a| a.parse().ok()).unwrap_or(128);
     let Shape { tokens, heads } = SHAPE;
     let rows = || random([positions * tokens, WIDTH]);
-    let (x, w, row, dy) =
-        (rows(), random([WIDTH, 2 * WIDTH]), random([1, WIDTH]), random([positions * tokens, 2 * WIDTH]));
+    let (x, w, dy) = (rows(), random([WIDTH, 2 * WIDTH]), random([positions * tokens, 2 * WIDTH]));
     compare("a linear layer", || Flex::product(into(&x), into(&w)), || x.clone().matmul(w.clone()));
-    compare(
-        "the gradient of its weights",
-        || Flex::weight_gradient(into(&x), into(&dy)),
-        || x.clone().transpose().matmul(dy.clone()),
-    );
     compare(
         "the gradient of its rows",
         || Flex::row_gradient(into(&dy), into(&w)),
         || dy.clone().matmul(w.clone().transpose()),
     );
-    // Of rows that nothing else holds, as behind a linear layer.
-    let negated = || -x.clone();
-    compare(
-        "a row added to all",
-        || Flex::add_row(negated().into_primitive().tensor(), into(&row)),
-        || negated() + row.clone(),
-    );
-
     let (q, k, v) = (rows(), rows(), rows());
     let bias = random([positions, heads, tokens, tokens]);
     let scale = 1.0 / ((WIDTH / heads) as f64).sqrt();

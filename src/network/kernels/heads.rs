@@ -41,27 +41,24 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The attended rows `[n × tokens, heads × c]`, and the weights of the softmax `[n, heads, tokens, tokens]`, or nothing of them where they
-/// are not `kept`. `bias` gives what is added to the scores of a token, by position, head and token.
+/// The attended rows `[n × tokens, heads × c]`, and the weights of the softmax `[n, heads, tokens, tokens]`. `bias` gives what is added to
+/// the scores of a token, by position, head and token.
 pub(super) fn attend<'b>(
     [q, k, v]: [Rows; 3],
     bias: impl Fn(usize, usize, usize) -> Option<&'b [f32]>,
     scale: f32,
-    kept: bool,
 ) -> [Vec<f32>; 2] {
     let Shape { tokens, heads } = q.shape;
     let mut scores = vec![0.0; tokens * tokens];
     let mut rows = vec![0.0; q.size()];
-    let mut weights = Vec::with_capacity(if kept { q.positions() * heads * scores.len() } else { 0 });
+    let mut weights = Vec::with_capacity(q.positions() * heads * scores.len());
     let mut out = Vec::with_capacity(q.numbers.len());
     for position in 0..q.positions() {
         for head in 0..heads {
             multiply(&mut scores, tokens, q.head(position, head), k.head(position, head).transposed(), 1.0);
             rows::softmax(&mut scores, tokens, scale, |token| bias(position, head, token));
             multiply(&mut rows[q.column(head)..], q.width, square(&scores, tokens), v.head(position, head), 1.0);
-            if kept {
-                weights.extend_from_slice(&scores);
-            }
+            weights.extend_from_slice(&scores);
         }
         out.extend_from_slice(&rows);
     }
@@ -95,6 +92,8 @@ pub(super) fn gradients(dy: Rows, [q, k, v]: [Rows; 3], weights: &[f32], scale: 
     [dq, dk, dv, of_scores]
 }
 
+/// Rows one after another, as many as are numbers in each.
 fn square(numbers: &[f32], side: usize) -> Matrix<'_> {
-    Matrix::square(numbers, side).unwrap_or_else(|| panic!("{} numbers are no square of {side}", numbers.len()))
+    let matrix = Matrix::new(numbers, [side, side], [side, 1]);
+    matrix.unwrap_or_else(|| panic!("{} numbers are no square of {side}", numbers.len()))
 }

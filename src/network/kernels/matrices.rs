@@ -25,11 +25,6 @@ impl<'a> Matrix<'a> {
         (last < numbers.len()).then_some(Matrix { numbers, rows, columns, steps })
     }
 
-    /// Rows one after another.
-    pub(super) fn square(numbers: &'a [f32], side: usize) -> Option<Self> {
-        Self::new(numbers, [side, side], [side, 1])
-    }
-
     pub(super) fn transposed(self) -> Self {
         let (Matrix { rows, columns, .. }, [down, right]) = (self, self.steps);
         Matrix { rows: columns, columns: rows, steps: [right, down], ..self }
