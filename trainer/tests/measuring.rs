@@ -1,11 +1,11 @@
-//! The measuring and labelling commands, run as a person would, on a handful of games and random weights.
+//! The measuring, averaging and labelling commands, run as a person would, on a handful of games and random weights.
 
 mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{Folder, seeded, text, write_games};
-use glance::network::{Config, Precision, save};
+use common::{Folder, behind_header, seeded, text, write_games};
+use glance::network::{Config, Precision, TimeHead, save};
 use glance_trainer::data::shard::GameResult;
 
 /// A folder with a shard of two games, and random weights.
@@ -67,6 +67,12 @@ fn what_cannot_be_measured_is_said_in_one_line() {
         ("label w.safetensors --out labels", "w.safetensors"),
         ("train --recipe none.toml --data data --run r", "none.toml"),
         ("export --run nowhere --out o", "nowhere"),
+        ("average w.safetensors none.safetensors --out a", "none.safetensors"),
+        ("average w.safetensors bad.csv --out a", "bad.csv"),
+        ("average w.safetensors w.safetensors --shares 1 --out a", "1 shares for 2 files"),
+        ("average w.safetensors w.safetensors --shares 1,0 --out a", "share 0"),
+        ("average w.safetensors w.safetensors --shares 1,NaN --out a", "share NaN"),
+        ("average w.safetensors --out nowhere/a", "nowhere/a"),
         ("book nothing.games --out b", "nothing.games"),
         ("prepare nothing.pgn --out p", "nothing.pgn"),
     ] {
@@ -75,6 +81,48 @@ fn what_cannot_be_measured_is_said_in_one_line() {
         assert!(!out.status.success() && told.contains(expected) && told.lines().count() == 1, "{arguments}: {told}");
         assert!(!told.contains("panicked"), "{told}");
     }
+}
+
+#[test]
+fn networks_are_averaged_by_their_shares() {
+    let folder = Folder::new("average");
+    let config = Config::tiny();
+    for (name, seed) in [("a", 1), ("b", 2)] {
+        let network = seeded::<burn_flex::Flex>(&config, seed);
+        folder.write(&format!("{name}.safetensors"), save(&network, Precision::Full).expect("saved"));
+    }
+    let averaged = |arguments: &str| -> Vec<f32> {
+        let out = folder.trainer(&format!("average {arguments} --full --out mean.safetensors"));
+        assert!(out.status.success(), "{}", text(&out.stderr));
+        numbers(&folder.0.join("mean.safetensors"))
+    };
+    let [a, b] = ["a", "b"].map(|name| numbers(&folder.0.join(name).with_extension("safetensors")));
+    assert!(a.len() == config.parameters() && a != b);
+    let between = |share: f32| -> Vec<f32> { a.iter().zip(&b).map(|(a, b)| a * share + b * (1.0 - share)).collect() };
+    for (arguments, expected) in [
+        ("a.safetensors", a.clone()),
+        ("a.safetensors b.safetensors", between(0.5)),
+        ("a.safetensors b.safetensors --shares 3,1", between(0.75)),
+        ("a.safetensors b.safetensors b.safetensors --shares 5,3,2", between(0.5)),
+    ] {
+        let mean = averaged(arguments);
+        assert_eq!(mean.len(), expected.len());
+        let far = mean.iter().zip(&expected).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max);
+        assert!(far < 1e-6, "{arguments}: {far}");
+    }
+
+    // What has another shape has no mean with it.
+    let device = Default::default();
+    let other = seeded::<burn_flex::Flex>(&config, 1).with_time(TimeHead { compress: 4, hidden: 16 }, &device);
+    folder.write("other.safetensors", save(&other, Precision::Full).expect("saved"));
+    let out = folder.trainer("average a.safetensors other.safetensors --out mean.safetensors");
+    let told = text(&out.stderr);
+    assert!(!out.status.success() && told.contains("other.safetensors") && told.lines().count() == 1, "{told}");
+}
+
+/// The weights in a file, which has four bytes for each.
+fn numbers(file: &Path) -> Vec<f32> {
+    behind_header(file).as_chunks::<4>().0.iter().map(|&n| f32::from_le_bytes(n)).collect()
 }
 
 #[cfg(unix)]

@@ -1,5 +1,6 @@
 //! The command line: one file a command, which declares its arguments and does it.
 
+mod average;
 mod book;
 mod export;
 mod label;
@@ -34,6 +35,8 @@ enum Command {
     Train(train::Train),
     /// Write a run's averaged weights to a file that the engine plays with
     Export(export::Export),
+    /// Write the mean of the weights of several networks that were trained from each other's
+    Average(average::Average),
     /// Measure a weights file on positions and puzzles that it was not trained on
     Measure(measure::Measure),
     /// Train several systems under one budget, measure them, let them play each other, and write one report
@@ -52,6 +55,7 @@ pub fn main() -> ExitCode {
         Command::Label(command) => command.run(),
         Command::Train(command) => command.run(),
         Command::Export(command) => command.run(),
+        Command::Average(command) => command.run(),
         Command::Measure(command) => command.run(),
         Command::Zoo(command) => command.run(),
         Command::Book(command) => command.run(),

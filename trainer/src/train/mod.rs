@@ -1,5 +1,6 @@
 //! The training loop and its parts.
 
+pub mod average;
 pub mod batch;
 pub mod card;
 pub mod checkpoint;

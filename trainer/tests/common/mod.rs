@@ -122,8 +122,12 @@ pub fn recipe(steps: u64) -> Recipe {
 pub fn weights(run: &Path) -> Vec<u8> {
     let out = run.with_extension("safetensors");
     export(run, &out, Precision::Full).expect("exported");
-    let bytes = std::fs::read(out).expect("readable");
-    // The order of the header's entries is left to chance; the weights behind it are not.
+    behind_header(&out)
+}
+
+/// What is behind the header of a weights file: the order of the header's entries is left to chance, that of the weights is not.
+pub fn behind_header(file: &Path) -> Vec<u8> {
+    let bytes = std::fs::read(file).expect("readable");
     let header = bytes.first_chunk::<8>().map_or(0, |n| u64::from_le_bytes(*n) as usize);
     bytes[8 + header..].to_vec()
 }
