@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Draws the README's pictures: a position with the network's moves as arrows, and the validation curves of a run.
+"""Draws the README's pictures: a position with the network's moves as arrows, and what each run of training added.
 
-    python3 benches/draw.py target/release/glance runs/small/validation.csv weights
+    python3 benches/draw.py target/release/glance weights/runs.csv weights
 
 Needs python-chess.
 """
 
 import csv
 import json
+import math
 import subprocess
 import sys
 
@@ -50,25 +51,33 @@ def position(engine, out):
         )
 
 
-def curves(path, out):
-    runs = {}
+def runs(path, out):
+    """What each run of training added: the loss of the moves by all positions seen until then."""
+    total, curves = 0.0, {}
     for row in csv.DictReader(open(path, encoding="utf-8")):
-        runs.setdefault(row["source"], []).append((float(row["minutes"]), 100 * float(row["top1"])))
-    last = max(points[-1][0] for points in runs.values())
-    low, high = 10, 60
-    at = lambda m, p: (60 + 680 * m / last, 340 - 300 * (p - low) / (high - low))
+        total += float(row["million"])
+        for source in COLOURS:
+            if row[source]:
+                curves.setdefault(source, []).append((total, float(row[source])))
+    first = min(points[0][0] for points in curves.values())
+    least = min(loss for points in curves.values() for _, loss in points)
+    most = max(loss for points in curves.values() for _, loss in points)
+    low, high = math.floor(least * 10) / 10, math.ceil(most * 10) / 10
+    at = lambda n, loss: (60 + 680 * (n - first) / (total - first), 40 + 300 * (high - loss) / (high - low))
     parts = []
-    for p in range(low, high + 1, 10):
-        _, y = at(0, p)
-        parts.append(f'<line x1="60" x2="740" y1="{y:.0f}" y2="{y:.0f}" stroke="#ddd"/><text x="20" y="{y + 5:.0f}">{p} %</text>')
+    for tenth in range(round(low * 10), round(high * 10) + 1):
+        _, y = at(first, tenth / 10)
+        parts.append(f'<line x1="60" x2="740" y1="{y:.0f}" y2="{y:.0f}" stroke="#ddd"/><text x="20" y="{y + 5:.0f}">{tenth / 10:.1f}</text>')
     free = 0.0
-    for source, points in sorted(runs.items(), key=lambda item: -item[1][-1][1]):
-        path_ = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*p) for p in points))
+    for source, points in sorted(curves.items(), key=lambda item: -item[1][-1][1]):
+        colour = COLOURS[source]
+        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*p) for p in points))
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="3"/>')
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{colour}"/>' for x, y in (at(*p) for p in points)]
         x, y = at(*points[-1])
-        parts.append(f'<polyline points="{path_}" fill="none" stroke="{COLOURS.get(source, "#000")}" stroke-width="3"/>')
         free = max(y + 5, free + 18)
-        parts.append(f'<text x="{x + 6:.0f}" y="{free:.0f}" fill="{COLOURS.get(source, "#000")}">{source} {points[-1][1]:.1f}</text>')
-    parts.append(f'<text x="60" y="375">minutes of training on two CPU cores: 0 to {last:.0f}; share of moves predicted (top-1)</text>')
+        parts.append(f'<text x="{x + 10:.0f}" y="{free:.0f}" fill="{colour}">{source} {points[-1][1]:.3f}</text>')
+    parts.append(f'<text x="60" y="375">loss of the moves, nats; {first:.0f} to {total:.0f} million positions of training, a point after each run</text>')
     with open(f"{out}/training.svg", "w", encoding="utf-8") as file:
         file.write(
             '<svg xmlns="http://www.w3.org/2000/svg" width="900" height="390" viewBox="0 0 900 390">'
@@ -77,6 +86,6 @@ def curves(path, out):
         )
 
 
-engine, validation, out = sys.argv[1:4]
+engine, table, out = sys.argv[1:4]
 position(engine, out)
-curves(validation, out)
+runs(table, out)
