@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws the README's pictures: a position with the network's moves as arrows, and what each run of training added.
+"""Draws the README's pictures: a position with the network's moves as arrows, and what each run of training added,
+which it also prints as the table of the weights' card.
 
     python3 benches/draw.py target/release/glance weights/runs.csv weights
 
@@ -51,6 +52,26 @@ def position(engine, out):
         )
 
 
+def table(path):
+    """The same runs as the table of the weights' card."""
+    head = [
+        "run", "minutes", "million positions (steps)", "recipe", "peak, seed", "begins from",
+        "policy loss: engines", "online", "over the board", "positions", "value loss, online",
+        "one glance against the one before", "tree",
+    ]  # fmt: skip
+    print("| " + " | ".join(head) + " |")
+    print("|---" * len(head) + "|")
+    of = lambda row, name: f"{float(row[name]):.1f} % of {row[name + '_games']}" if row[name] else ""
+    for row in csv.DictReader(open(path, encoding="utf-8")):
+        if row["minutes"]:
+            trained = [f"{row['million']} ({int(row['steps']):,})", f"`{row['recipe']}`", f"{row['peak']}, {row['seed']}"]
+        else:
+            trained = ["", row["recipe"], ""]
+        losses = [row[name] for name in (*COLOURS, "value")]
+        cells = [row["run"], row["minutes"], *trained, row["init"], *losses, of(row, "glance"), of(row, "tree")]
+        print("| " + " | ".join(cell or "–" for cell in cells) + " |")
+
+
 def runs(path, out):
     """What each run of training added: the loss of the moves by all positions seen until then."""
     total, curves = 0.0, {}
@@ -86,6 +107,7 @@ def runs(path, out):
         )
 
 
-engine, table, out = sys.argv[1:4]
+engine, trained, out = sys.argv[1:4]
 position(engine, out)
-runs(table, out)
+runs(trained, out)
+table(trained)
