@@ -4,6 +4,7 @@
 #   uci-tests/match.sh fastchess openings.epd stockfish 1350 [rounds] [tc]     Glance against stockfish at a UCI_Elo
 #   uci-tests/match.sh fastchess openings.epd random [rounds] [tc]             … against a random mover
 #   uci-tests/match.sh fastchess openings.epd tree value [rounds] [tc]         one search against another, without book
+#   uci-tests/match.sh fastchess openings.epd networks new.safetensors built-in tree [rounds] [tc]     one network against another, likewise
 #
 # A round is two games, one with each colour. GLANCE names another binary than target/release/glance. Instead of a time control,
 # nodes=128 gives both so many positions a move: the machine's speed then changes nothing. Such games are given up when nine pawns
@@ -23,6 +24,13 @@ random)
     one=(cmd="$glance" name=glance)
     two=(cmd="$here/random_mover.py" name=random)
     shift
+    ;;
+networks)
+    one=(cmd="$glance" name="new" option.Search="$4" option.OwnBook=false)
+    two=(cmd="$glance" name="old" option.Search="$4" option.OwnBook=false)
+    [ "$2" = built-in ] || one+=(option.WeightsFile="$(realpath "$2")")
+    [ "$3" = built-in ] || two+=(option.WeightsFile="$(realpath "$3")")
+    shift 4
     ;;
 *)
     one=(cmd="$glance" name="$1" option.Search="$1" option.OwnBook=false)
