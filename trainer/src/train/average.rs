@@ -59,17 +59,20 @@ pub fn average(files: &[(PathBuf, f64)], precision: Precision) -> Result<Vec<u8>
         return Err(AverageError::Share(share));
     }
     let ((first, share), others) = files.split_first().ok_or(AverageError::Nothing)?;
-    let all: f64 = files.iter().map(|(_, share)| share).sum();
+    // Of the largest, so that no sum is beyond what a number can be.
+    let most = files.iter().fold(0.0_f64, |most, (_, share)| most.max(*share));
+    let all: f64 = files.iter().map(|(_, share)| share / most).sum();
+    let part = |share: f64| share / most / all;
     let network = read(first)?;
     let config = network.config().clone();
     let mut mean = Trained::new(network);
-    let mut sum = mean.weights().clone().mul_scalar(share / all);
+    let mut sum = mean.weights().clone().mul_scalar(part(*share));
     for (other, share) in others {
         let network = read(other)?;
         if *network.config() != config {
             return Err(AverageError::Different { first: first.clone(), other: other.clone() });
         }
-        sum = sum + Trained::new(network).weights().clone().mul_scalar(share / all);
+        sum = sum + Trained::new(network).weights().clone().mul_scalar(part(*share));
     }
     mean.set(sum);
     save(&mean.network().valid(), precision).map_err(|reason| AverageError::Weights { path: first.clone(), reason })
