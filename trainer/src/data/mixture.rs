@@ -1,7 +1,7 @@
 //! Batches of samples, drawn from shards by shares: any batch can be made from its number alone, on any thread.
 //!
 //! The shuffle has two levels. Games and positions are drawn at random from all shards of a source, with replacement; a
-//! game gives a dozen of its positions at once, so that it is played through once for all of them; what is drawn fills
+//! game gives sixteen of its positions at once, so that it is played through once for all of them; what is drawn fills
 //! a pool of many batches, which is shuffled and cut into them.
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::sample::{Augmentation, MOST_LEGAL, Sample};
 use super::shard::{Kind, Shard, ShardError};
 
 /// Positions that a draw gives: of one game, or one after another.
-const DRAW: usize = 12;
+const DRAW: usize = 16;
 /// Positions of a pool, as far as batches are large enough.
 const POOL: usize = 32_768;
 /// Batches of a pool at most.
@@ -292,10 +292,10 @@ mod tests {
             assert!((wdl.win + wdl.draw + wdl.loss - 1.0).abs() < 1e-5);
             assert!(s.target < s.legal.len());
         }
-        // A draw of a game of six plies gives six positions, of positions twelve.
+        // A draw of a game of six plies gives six positions, of positions sixteen.
         let large = mixture.pool(7, 0, 512);
         let of_games = large.iter().filter(|s| s.facts.result.is_some()).count() as f64 / large.len() as f64;
-        assert!((of_games - 1.0 / 3.0).abs() < 0.04, "{of_games}");
+        assert!((of_games - 6.0 / 22.0).abs() < 0.04, "{of_games}");
         assert!(Mixture::open(&folder.0, &[Share::new("zzz", 1.0)], Augmentation::default()).is_err());
     }
 

@@ -14,9 +14,11 @@ pub mod read;
 pub mod sample;
 pub mod select;
 pub mod shard;
+mod squares;
 
 use glance::board::MoveIndex;
-use shakmaty::{Bitboard, Chess, Move, MoveList, Position};
+use shakmaty::{Chess, Move, Position};
+use squares::Squares;
 
 /// A move's place among the legal moves in the fixed order of the shards: by their place in the vocabulary of 1,968 moves.
 pub fn rank_of(position: &Chess, m: Move) -> u8 {
@@ -35,23 +37,24 @@ pub fn move_at(position: &Chess, rank: u8) -> Option<Move> {
 /// The same, where the legal moves are at hand.
 pub fn move_among(legal: &[Move], rank: u8) -> Option<Move> {
     // The vocabulary goes by the square moved from: only the moves of one man need to be put in order.
-    let mut counts = [0_u8; 64];
-    let mut men = Bitboard::EMPTY;
-    for from in legal.iter().filter_map(|m| m.from()) {
-        counts[from.to_usize()] += 1;
-        men.add(from);
+    let from = Squares::moved_from(legal);
+    // His square is the last before which there are no more moves than that.
+    let further = |man, step| if from.before(man + step) <= rank { man + step } else { man };
+    let man = [32, 16, 8, 4, 2, 1].into_iter().fold(0, further);
+    let mut ordered = [(u16::MAX, u8::MAX); MOST_OF_A_MAN];
+    let mut count = 0;
+    for (place, i) in ordered.iter_mut().zip(from.places_of(man)) {
+        *place = (MoveIndex::of(*legal.get(i)?).get() as u16, i as u8);
+        count += 1;
     }
-    let mut rank = rank;
-    let man = men.into_iter().find(|from| {
-        let count = counts[from.to_usize()];
-        let found = rank < count;
-        rank -= if found { 0 } else { count };
-        found
-    })?;
-    let mut moves: MoveList = legal.iter().copied().filter(|m| m.from() == Some(man)).collect();
-    moves.sort_unstable_by_key(|&m| MoveIndex::of(m));
-    moves.get(usize::from(rank)).copied()
+    let its = &mut ordered[..count];
+    its.sort_unstable();
+    let &(_, i) = its.get(usize::from(rank - from.before(man)))?;
+    legal.get(usize::from(i)).copied()
 }
+
+/// Moves that a man has at most: a queen has 27.
+const MOST_OF_A_MAN: usize = 32;
 
 #[cfg(test)]
 mod tests {
