@@ -52,6 +52,15 @@ fn a_network_is_measured_in_every_way() {
     assert!(of("policy_loss") > 2.5 && of("policy_loss") < 20.0, "{figures}");
     assert!(of("result_loss") > 0.3 && of("result_loss") < 20.0, "{figures}");
     assert_eq!(of("results"), 300.0);
+
+    // The same positions each time, others with another seed.
+    let again = |seed: &str| {
+        let line = format!("measure --weights w.safetensors --data data --count 300 --json {seed}");
+        let json: serde_json::Value = serde_json::from_str(&text(&folder.trainer(&line).stdout)).expect("JSON");
+        json["sources"][0]["figures"]["policy_loss"].as_f64()
+    };
+    assert_eq!(again(""), Some(of("policy_loss")));
+    assert!(again("--seed 7").is_some_and(|loss| loss != of("policy_loss")));
 }
 
 #[test]
@@ -104,6 +113,7 @@ fn networks_are_averaged_by_their_shares() {
         ("a.safetensors b.safetensors", between(0.5)),
         ("a.safetensors b.safetensors --shares 3,1", between(0.75)),
         ("a.safetensors b.safetensors b.safetensors --shares 5,3,2", between(0.5)),
+        ("a.safetensors b.safetensors --shares 1e308,1e308", between(0.5)),
     ] {
         let mean = averaged(arguments);
         assert_eq!(mean.len(), expected.len());

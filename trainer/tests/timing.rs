@@ -15,7 +15,7 @@ use glance_trainer::data::movetext;
 use glance_trainer::data::sample::Augmentation;
 use glance_trainer::data::shard::{self, GameHead, GameResult, Kind};
 use glance_trainer::measure::figures::Figures;
-use glance_trainer::measure::validation::{look, sets};
+use glance_trainer::measure::validation::{SEED, look, sets};
 use glance_trainer::train::export::export;
 use glance_trainer::train::machines::Place;
 use glance_trainer::train::recipe::Recipe;
@@ -99,7 +99,7 @@ fn a_head_for_time_learns_and_leaves_the_rest_alone() {
 
     // Measured: all but the first moves are timed, and the quick are told from the slow.
     let network = glance::network::load::<burn_flex::Flex>(&std::fs::read(&out).expect("read"), &Default::default());
-    let set = &sets(&[("clocked".to_owned(), mixture(Augmentation::none()))], 200)[0];
+    let set = &sets(&[("clocked".to_owned(), mixture(Augmentation::none()))], 200, SEED)[0];
     let looked = look(&network.expect("weights"), &set.samples, 1, 16, &Default::default(), &|_| {});
     let f = Figures::of(&looked);
     assert!(f.times > 100 && f.times < 200, "{}", f.times);

@@ -21,7 +21,7 @@ use crate::data::shard::{Kind, Shard};
 use crate::measure::figures::{Figures, by_rating, calibration};
 use crate::measure::puzzles::solve;
 use crate::measure::report::{Agreement, OfPuzzles, OfSource, Report};
-use crate::measure::validation::{ValidationSet, look, sets};
+use crate::measure::validation::{SEED, ValidationSet, look, sets};
 
 type B = burn_flex::Flex;
 
@@ -36,6 +36,9 @@ pub(super) struct Measure {
     /// Positions of each source
     #[arg(long, default_value_t = 20_000)]
     count: usize,
+    /// Which positions are drawn: with another number, others. What was chosen by some positions is measured on others
+    #[arg(long, default_value_t = SEED)]
+    seed: u64,
     /// Moves that a bracket of a hundred points of rating needs to be shown
     #[arg(long, default_value_t = 200)]
     least: usize,
@@ -95,7 +98,7 @@ impl Measure {
 
     fn sources(&self, network: &Network<B>) -> Result<Vec<OfSource>, Anyhow> {
         let mut found = Vec::new();
-        for set in told_sets(&self.data, self.count, self.told)? {
+        for set in told_sets(&self.data, (self.count, self.seed), self.told)? {
             let bar = bar(set.samples.len(), &set.name)?;
             let told = |n: usize| bar.inc(n as u64);
             let looked = look(network, &set.samples, cores(), 16, &Default::default(), &told);
@@ -196,15 +199,15 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, Anyhow> {
 
 /// One set for each shard of the folder, as it is: nothing forgotten.
 pub(super) fn validation_sets(folder: &Path, count: usize) -> Result<Vec<ValidationSet>, Anyhow> {
-    told_sets(folder, count, Told::default())
+    told_sets(folder, (count, SEED), Told::default())
 }
 
 /// The same, with other ratings told.
-fn told_sets(folder: &Path, count: usize, told: Told) -> Result<Vec<ValidationSet>, Anyhow> {
+fn told_sets(folder: &Path, (count, seed): (usize, u64), told: Told) -> Result<Vec<ValidationSet>, Anyhow> {
     let none = Augmentation { told, ..Augmentation::none() };
     let mixtures = names(folder)?
         .into_iter()
         .map(|name| Ok((name.clone(), Mixture::open(folder, &[Share::new(&name, 1.0)], none.clone())?)))
         .collect::<Result<Vec<_>, Anyhow>>()?;
-    Ok(sets(&mixtures, count))
+    Ok(sets(&mixtures, count, seed))
 }

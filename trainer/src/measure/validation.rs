@@ -18,12 +18,14 @@ pub struct ValidationSet {
     pub samples: Vec<Sample>,
 }
 
-/// Draws `count` positions from each mixture, always the same ones.
-pub fn sets(mixtures: &[(String, Mixture)], count: usize) -> Vec<ValidationSet> {
-    mixtures
-        .iter()
-        .map(|(name, mixture)| ValidationSet { name: name.clone(), samples: mixture.set(0x6715, count) })
-        .collect()
+/// The seed with which positions are drawn where nobody asks for others.
+pub const SEED: u64 = 0x6715;
+
+/// Draws `count` positions from each mixture: always the same ones with the same seed.
+pub fn sets(mixtures: &[(String, Mixture)], count: usize, seed: u64) -> Vec<ValidationSet> {
+    let of =
+        |(name, mixture): &(String, Mixture)| ValidationSet { name: name.clone(), samples: mixture.set(seed, count) };
+    mixtures.iter().map(of).collect()
 }
 
 /// What a network says of each sample, `micro` at a time, on `workers` threads. `told` hears of every part that is done.
