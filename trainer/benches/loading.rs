@@ -8,6 +8,10 @@ use std::time::Instant;
 use glance_trainer::data::mixture::{Mixture, Share};
 use glance_trainer::data::sample::Augmentation;
 
+/// As in the trainer.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const BATCH: usize = 512;
 const ROUNDS: u64 = 5;
 
