@@ -13,10 +13,18 @@ use super::tablebase::Tablebases;
 use crate::board::{Conditions, Game, Pool, Terminal};
 use crate::evaluate::{Evaluation, Evaluator, Stop, Wdl};
 use crate::human::{self, Dial};
-use crate::search::{Answer, Branch, Kept, Limits, Line, Policy, Report, Score, Search, Task, find_mate, mating_move};
+use crate::search::{
+    Answer, Branch, Kept, Limits, Line, Policy, Report, Score, Search, Task, find_mate, find_mate_by_checks,
+    mating_move,
+};
 
 /// The book inside the program.
 static EMBEDDED_BOOK: &[u8] = include_bytes!("../../weights/book.bin");
+
+/// Moves of a mate by checks alone that is looked for before the tree is searched.
+const CHECKS: u32 = 6;
+/// Positions that this may take: a millisecond or two.
+const POSITIONS_OF_CHECKS: u64 = 1000;
 
 /// What one move is to be chosen under.
 #[derive(Clone, Debug, Default)]
@@ -310,25 +318,28 @@ impl Engine {
                 return Ok(decide(Source::Tablebase, report, tell));
             }
         }
-        let mut proved = None;
-        if let Some(moves) = go.mate {
-            let most = if limits.deepen || go.analysis { u64::MAX } else { 20_000_000 };
-            if let Some(line) = find_mate(game.position(), &allowed, moves, most, stop) {
-                let mate = i32::try_from(line.len().div_ceil(2)).unwrap_or(i32::MAX);
-                let (score, rank) = (Score::Mate(mate), f32::INFINITY);
-                proved = Some(Line { moves: line, score, probability: 1.0, rank });
-            }
-        }
-        if let Some(line) = proved {
-            let depth = line.moves.len() as u32;
-            let report = Report { depth, seldepth: depth, nodes: 1, tbhits, lines: vec![line], ..Report::default() };
-            return Ok(decide(Source::Search, report, tell));
-        }
-
         let name = match settings.search {
             search if search.needs_value() && !evaluator.has_value() => SearchName::Lookahead,
             search => search,
         };
+        let mate = match go.mate {
+            Some(moves) => {
+                let most = if limits.deepen || go.analysis { u64::MAX } else { 20_000_000 };
+                find_mate(game.position(), &allowed, moves, most, stop)
+            }
+            // A policy hardly thinks of the sacrifices that such mates begin with.
+            None if name == SearchName::Tree && !several => {
+                find_mate_by_checks(game, &allowed, CHECKS, POSITIONS_OF_CHECKS, stop)
+            }
+            None => None,
+        };
+        if let Some(moves) = mate {
+            let depth = moves.len() as u32;
+            let score = Score::Mate(i32::try_from(moves.len().div_ceil(2)).unwrap_or(i32::MAX));
+            let line = Line { moves, score, probability: 1.0, rank: f32::INFINITY };
+            let report = Report { depth, seldepth: depth, nodes: 1, tbhits, lines: vec![line], ..Report::default() };
+            return Ok(decide(Source::Search, report, tell));
+        }
         let search = name.search(settings.guards);
         let temperature = settings.temperature;
         let draws = temperature > 0 && !settings.analyse && !go.analysis;

@@ -2,7 +2,7 @@
 
 use shakmaty::{Chess, Move, Position};
 
-use crate::board::played;
+use crate::board::{Game, played};
 use crate::evaluate::Stop;
 
 /// A move that mates at once.
@@ -23,6 +23,8 @@ struct Solver<'a> {
     stop: &'a Stop,
     /// Once true, every part of the search gives up.
     over: bool,
+    /// Whether the mating side only gives check.
+    checks: bool,
 }
 
 /// The shortest forced mate within `moves` moves, if one is found before the signal or after at most `most`
@@ -30,7 +32,24 @@ struct Solver<'a> {
 ///
 /// Repetitions are not considered: a shortest mate has none. The fifty-move rule is.
 pub fn find_mate(position: &Chess, root: &[Move], moves: u32, most: u64, stop: &Stop) -> Option<Vec<Move>> {
-    let mut solver = Solver { visited: 0, most, stop, over: stop.is_set() };
+    solve(position, root, moves, Solver { visited: 0, most, stop, over: stop.is_set(), checks: false })
+}
+
+/// The same where each move of the mating side is a check: far cheaper, as hardly anything can be answered. Not where the game would be drawn
+/// by repetition on the way.
+pub fn find_mate_by_checks(game: &Game, root: &[Move], moves: u32, most: u64, stop: &Stop) -> Option<Vec<Move>> {
+    let solver = Solver { visited: 0, most, stop, over: stop.is_set(), checks: true };
+    let line = solve(game.position(), root, moves, solver)?;
+    let mut after = game.clone();
+    let goes_on = |&m: &Move| {
+        after.play(m);
+        after.terminal().is_none()
+    };
+    line[..line.len().saturating_sub(1)].iter().all(goes_on).then_some(line)
+}
+
+fn solve(position: &Chess, root: &[Move], moves: u32, mut solver: Solver) -> Option<Vec<Move>> {
+    let stop = solver.stop;
     (1..=moves).take_while(|_| !stop.is_set()).find_map(|n| solver.attack(position, root, n))
 }
 
@@ -46,7 +65,7 @@ impl Solver<'_> {
         // Checks first: most mates begin with one, and the last move always is one.
         successors.sort_by_key(|(_, next)| !next.is_check());
         for (m, next) in &successors {
-            if n == 1 && !next.is_check() {
+            if (n == 1 || self.checks) && !next.is_check() {
                 return None;
             }
             if self.exhausted() {
@@ -103,6 +122,33 @@ mod tests {
         // Two rooks: mate in two, whatever the king does.
         assert_eq!(mate_length("7k/8/8/8/8/8/R7/1R2K3 w - - 0 1", 3), Some(2));
         assert_eq!(mate_length("4k3/8/8/8/8/8/8/4K2R w - - 0 1", 2), None);
+    }
+
+    #[test]
+    fn checks_alone_mate_where_they_can() {
+        let stop = Stop::new(false, None);
+        let found = |game: &Game, most| {
+            find_mate_by_checks(game, &game.position().legal_moves(), 5, most, &stop)
+                .map(|line| game.uci(line[0], false))
+        };
+        // A queen is given up: at once, and to smother the king.
+        for (fen, first) in [
+            ("r1bq2rk/pp3pbp/2p1p1pQ/7P/3P4/2PB1N2/PP3PPR/2KR4 w - - 0 1", "h6h7"),
+            ("5r1k/1p4pp/p2N4/3Qp3/P2n1bP1/5P1q/1PP2R1P/4R2K w - - 0 1", "d6f7"),
+        ] {
+            let game = Game::from_fen(fen).expect(fen);
+            assert_eq!(found(&game, 2_000).as_deref(), Some(first), "{fen}");
+            assert_eq!(found(&game, 1), None, "{fen}");
+        }
+        let none = Game::from_fen("4k3/8/8/8/8/8/8/4K2R w - - 0 1").expect("legal");
+        assert_eq!(found(&none, 2_000), None);
+        // Two rooks; but when their first check has come up twice, it is a draw.
+        let mut game = Game::from_fen("8/4k3/1R6/R7/8/8/8/4K3 w - - 0 1").expect("legal");
+        for m in "a5a7 e7e8 a7a5 e8e7 a5a7 e7e8 a7a5 e8e7".split_whitespace() {
+            assert_eq!(found(&game, 2_000).is_some(), game.position().turn().is_white(), "{m}");
+            game.play(game.parse_uci(m).expect("legal"));
+        }
+        assert_eq!(found(&game, 2_000), None);
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod value;
 
 pub use exchange::Exchanges;
 pub use lookahead::{Guards, Lookahead};
-pub use mate::{find_mate, mating_move};
+pub use mate::{find_mate, find_mate_by_checks, mating_move};
 pub use material::{balance, value};
 pub use policy::Policy;
 pub use report::{Line, MoveStats, Report, Score};
