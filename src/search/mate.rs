@@ -1,4 +1,4 @@
-//! Forced mates, by trying everything: exact, and only for short ones.
+//! Forced mates, by trying everything, or every check: exact, and only for short ones.
 
 use shakmaty::{Chess, Move, Position};
 
@@ -32,14 +32,13 @@ struct Solver<'a> {
 ///
 /// Repetitions are not considered: a shortest mate has none. The fifty-move rule is.
 pub fn find_mate(position: &Chess, root: &[Move], moves: u32, most: u64, stop: &Stop) -> Option<Vec<Move>> {
-    solve(position, root, moves, Solver { visited: 0, most, stop, over: stop.is_set(), checks: false })
+    Solver::new(most, stop, false).solve(position, root, moves)
 }
 
 /// The same where each move of the mating side is a check: far cheaper, as hardly anything can be answered. Not where the game would be drawn
 /// by repetition on the way.
 pub fn find_mate_by_checks(game: &Game, root: &[Move], moves: u32, most: u64, stop: &Stop) -> Option<Vec<Move>> {
-    let solver = Solver { visited: 0, most, stop, over: stop.is_set(), checks: true };
-    let line = solve(game.position(), root, moves, solver)?;
+    let line = Solver::new(most, stop, true).solve(game.position(), root, moves)?;
     let mut after = game.clone();
     let goes_on = |&m: &Move| {
         after.play(m);
@@ -48,12 +47,16 @@ pub fn find_mate_by_checks(game: &Game, root: &[Move], moves: u32, most: u64, st
     line[..line.len().saturating_sub(1)].iter().all(goes_on).then_some(line)
 }
 
-fn solve(position: &Chess, root: &[Move], moves: u32, mut solver: Solver) -> Option<Vec<Move>> {
-    let stop = solver.stop;
-    (1..=moves).take_while(|_| !stop.is_set()).find_map(|n| solver.attack(position, root, n))
-}
+impl<'a> Solver<'a> {
+    fn new(most: u64, stop: &'a Stop, checks: bool) -> Solver<'a> {
+        Solver { visited: 0, most, stop, over: stop.is_set(), checks }
+    }
 
-impl Solver<'_> {
+    fn solve(mut self, position: &Chess, root: &[Move], moves: u32) -> Option<Vec<Move>> {
+        let stop = self.stop;
+        (1..=moves).take_while(|_| !stop.is_set()).find_map(|n| self.attack(position, root, n))
+    }
+
     fn exhausted(&mut self) -> bool {
         self.visited += 1;
         self.over |= self.visited > self.most || (self.visited.is_multiple_of(LOOK) && self.stop.is_set());

@@ -98,7 +98,7 @@ impl Measure {
 
     fn sources(&self, network: &Network<B>) -> Result<Vec<OfSource>, Anyhow> {
         let mut found = Vec::new();
-        for set in told_sets(&self.data, (self.count, self.seed), self.told)? {
+        for set in told_sets(&self.data, self.count, self.seed, self.told)? {
             let bar = bar(set.samples.len(), &set.name)?;
             let told = |n: usize| bar.inc(n as u64);
             let looked = look(network, &set.samples, cores(), 16, &Default::default(), &told);
@@ -199,11 +199,11 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, Anyhow> {
 
 /// One set for each shard of the folder, as it is: nothing forgotten.
 pub(super) fn validation_sets(folder: &Path, count: usize) -> Result<Vec<ValidationSet>, Anyhow> {
-    told_sets(folder, (count, SEED), Told::default())
+    told_sets(folder, count, SEED, Told::default())
 }
 
-/// The same, with other ratings told.
-fn told_sets(folder: &Path, (count, seed): (usize, u64), told: Told) -> Result<Vec<ValidationSet>, Anyhow> {
+/// The same, drawn with a seed, and with other ratings told.
+fn told_sets(folder: &Path, count: usize, seed: u64, told: Told) -> Result<Vec<ValidationSet>, Anyhow> {
     let none = Augmentation { told, ..Augmentation::none() };
     let mixtures = names(folder)?
         .into_iter()
