@@ -21,9 +21,7 @@ use crate::search::{
 /// The book inside the program.
 static EMBEDDED_BOOK: &[u8] = include_bytes!("../../weights/book.bin");
 
-/// Moves of a mate by checks alone that is looked for before the tree is searched.
-const CHECKS: u32 = 6;
-/// Positions that this may take: a millisecond or two.
+/// Positions of a mate by checks alone that is looked for before the tree is searched: a millisecond at most.
 const POSITIONS_OF_CHECKS: u64 = 1000;
 
 /// What one move is to be chosen under.
@@ -329,7 +327,7 @@ impl Engine {
             }
             // A policy hardly thinks of the sacrifices that such mates begin with.
             None if name == SearchName::Tree && !several => {
-                find_mate_by_checks(game, &allowed, CHECKS, POSITIONS_OF_CHECKS, stop)
+                find_mate_by_checks(game, &allowed, POSITIONS_OF_CHECKS, stop)
             }
             None => None,
         };

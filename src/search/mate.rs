@@ -2,20 +2,26 @@
 
 use shakmaty::{Chess, Move, Position};
 
+use super::checks::Checks;
 use crate::board::{Game, played};
 use crate::evaluate::Stop;
 
 /// A move that mates at once.
 pub fn mating_move(position: &Chess, moves: &[Move]) -> Option<Move> {
-    moves.iter().copied().find(|&m| mates(position, m))
+    let checks = Checks::of(position)?;
+    moves.iter().copied().find(|&m| checks.is_given_by(m) && played(position, m).is_checkmate())
 }
 
-fn mates(position: &Chess, m: Move) -> bool {
-    played(position, m).is_checkmate()
-}
-
+/// Moves of a mate by checks at most.
+const CHECKS: u32 = 6;
 /// Positions visited between looks at the signal.
 const LOOK: u64 = 1024;
+
+/// Moves that may mate, checks first, and how many of them are checks.
+struct Tries {
+    moves: Vec<Move>,
+    checks: usize,
+}
 
 struct Solver<'a> {
     visited: u64,
@@ -36,9 +42,9 @@ pub fn find_mate(position: &Chess, root: &[Move], moves: u32, most: u64, stop: &
 }
 
 /// The same where each move of the mating side is a check: far cheaper, as hardly anything can be answered. Not where the game would be drawn
-/// by repetition on the way.
-pub fn find_mate_by_checks(game: &Game, root: &[Move], moves: u32, most: u64, stop: &Stop) -> Option<Vec<Move>> {
-    let line = Solver::new(most, stop, true).solve(game.position(), root, moves)?;
+/// by repetition on the way. Within six moves.
+pub fn find_mate_by_checks(game: &Game, root: &[Move], most: u64, stop: &Stop) -> Option<Vec<Move>> {
+    let line = Solver::new(most, stop, true).solve(game.position(), root, CHECKS)?;
     let mut after = game.clone();
     let goes_on = |&m: &Move| {
         after.play(m);
@@ -53,8 +59,20 @@ impl<'a> Solver<'a> {
     }
 
     fn solve(mut self, position: &Chess, root: &[Move], moves: u32) -> Option<Vec<Move>> {
-        let stop = self.stop;
-        (1..=moves).take_while(|_| !stop.is_set()).find_map(|n| self.attack(position, root, n))
+        let (stop, tries) = (self.stop, self.tries(position, root));
+        (1..=moves).take_while(|_| !stop.is_set()).find_map(|n| self.attack(position, &tries, n))
+    }
+
+    /// What the mating side tries, checks first: most mates begin with one, and the last move always is one.
+    fn tries(&self, position: &Chess, moves: &[Move]) -> Tries {
+        let checks = Checks::of(position);
+        let (mut tries, others): (Vec<Move>, Vec<Move>) =
+            moves.iter().partition(|&&m| checks.as_ref().is_some_and(|checks| checks.is_given_by(m)));
+        let checks = tries.len();
+        if !self.checks {
+            tries.extend(others);
+        }
+        Tries { moves: tries, checks }
     }
 
     fn exhausted(&mut self) -> bool {
@@ -63,19 +81,14 @@ impl<'a> Solver<'a> {
         self.over
     }
 
-    fn attack(&mut self, position: &Chess, moves: &[Move], n: u32) -> Option<Vec<Move>> {
-        let mut successors: Vec<(Move, Chess)> = moves.iter().map(|&m| (m, played(position, m))).collect();
-        // Checks first: most mates begin with one, and the last move always is one.
-        successors.sort_by_key(|(_, next)| !next.is_check());
-        for (m, next) in &successors {
-            if (n == 1 || self.checks) && !next.is_check() {
-                return None;
-            }
+    fn attack(&mut self, position: &Chess, tries: &Tries, n: u32) -> Option<Vec<Move>> {
+        let moves = if n == 1 { &tries.moves[..tries.checks] } else { &tries.moves };
+        for &m in moves {
             if self.exhausted() {
                 return None;
             }
-            if let Some(mut line) = self.defend(next, n) {
-                line.insert(0, *m);
+            if let Some(mut line) = self.defend(&played(position, m), n) {
+                line.insert(0, m);
                 return Some(line);
             }
         }
@@ -97,8 +110,8 @@ impl<'a> Solver<'a> {
                 return None;
             }
             let next = played(position, reply);
-            let legal = next.legal_moves();
-            let mut line = (1..n).find_map(|k| self.attack(&next, &legal, k))?;
+            let tries = self.tries(&next, &next.legal_moves());
+            let mut line = (1..n).find_map(|k| self.attack(&next, &tries, k))?;
             line.insert(0, reply);
             if longest.as_ref().is_none_or(|l| line.len() > l.len()) {
                 longest = Some(line);
@@ -131,8 +144,7 @@ mod tests {
     fn checks_alone_mate_where_they_can() {
         let stop = Stop::new(false, None);
         let found = |game: &Game, most| {
-            find_mate_by_checks(game, &game.position().legal_moves(), 5, most, &stop)
-                .map(|line| game.uci(line[0], false))
+            find_mate_by_checks(game, &game.position().legal_moves(), most, &stop).map(|line| game.uci(line[0], false))
         };
         // A queen is given up: at once, and to smother the king.
         for (fen, first) in [

@@ -4,6 +4,7 @@
 //! All searches stand behind one trait, take any [`Evaluator`](crate::evaluate::Evaluator), and end within one small
 //! piece of a batch of the stop signal.
 
+mod checks;
 mod ends;
 mod exchange;
 mod lookahead;
