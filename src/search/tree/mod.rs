@@ -4,6 +4,7 @@
 //! Each simulation walks from the root to a position that was not looked at yet, by the values found below each move
 //! and the policy's liking for it, and brings that position's win, draw and loss back to the root. The most visited
 //! move is played. Several threads may walk in it at once (`walkers`). Mates, stalemates, repetitions and the fifty-move rule are known exactly.
+//! Where a position is visited again, a mate by checks alone is looked for: the policy hardly thinks of the sacrifices that it begins with.
 
 mod effort;
 mod halving;
@@ -108,6 +109,20 @@ mod tests {
         let limits = Limits { nodes: Some(nodes), deepen: true, ..Limits::default() };
         let answer = search(&game, &limits, lines, &Stop::new(false, None));
         (game, answer)
+    }
+
+    #[test]
+    fn the_opponents_mates_by_checks_are_seen() {
+        // Wherever the knight goes, the king is smothered in four moves, the queen given up.
+        let game = Game::from_fen("5r1k/1p4pp/p2N4/3Qp3/P2n1bP1/5P1q/1PP2R1P/4R2K b - - 0 1").expect("legal");
+        let moves = ["d4c2", "d4e2"].map(|m| game.parse_uci(m).expect("legal")).to_vec();
+        let limits = Limits { nodes: Some(40), moves, ..Limits::default() };
+        let answer = search(&game, &limits, 1, &Stop::new(false, None));
+        let line = &answer.report.lines[0];
+        assert_eq!(line.score, Score::Mate(-4));
+        let mut after = game.clone();
+        line.moves.iter().for_each(|&m| after.play(m));
+        assert!(line.moves.len() == 8 && after.position().is_checkmate(), "{:?}", line.moves);
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub(super) struct Node {
     pub(super) proved: Option<Score>,
     /// The plies before exchanges that its priors know of; until there are any they are the network's.
     pub(super) weighed: Option<u32>,
+    /// Positions of mates by checks that were looked at.
+    pub(super) checks: u32,
 }
 
 impl Node {
@@ -153,6 +155,23 @@ impl Nodes {
         self.add_child(at, 0, Some(Score::Mate(0)));
         self.all[at].proved = Some(Score::Mate(1));
         self.all[at].proved
+    }
+
+    /// Proves a node by a line of moves that ends in mate, and writes what follows below it.
+    pub(super) fn mate(&mut self, mut at: usize, line: &[Move]) {
+        for (i, &m) in line.iter().enumerate() {
+            let plies = (line.len() - i) as i32;
+            self.all[at].proved = Some(Score::Mate(if plies % 2 == 1 { (plies + 1) / 2 } else { -plies / 2 }));
+            if self.all[at].edges.is_empty() {
+                self.open(at, std::iter::once((m, 1.0)));
+            }
+            let Some(edge) = self.all[at].edges.iter().position(|e| e.m == m) else { return };
+            at = match self.all[at].edges[edge].child {
+                Some(child) => child.get() as usize,
+                None => self.add_child(at, edge, None) as usize,
+            };
+        }
+        self.all[at].proved = Some(Score::Mate(0));
     }
 
     /// Adds a result, as the player to move at the end of the path sees it, to every node of the path.
@@ -275,6 +294,23 @@ mod tests {
         let first = nodes.best(nodes.root()).expect("visited");
         assert_eq!((first.m, nodes.visits(first)), (m("e2e4"), 2));
         assert_eq!(nodes.child(first).expect("a node").wdl().loss, 0.5);
+    }
+
+    #[test]
+    fn a_line_to_mate_proves_what_it_passes() {
+        let mut nodes = tree();
+        let line = ["e2e4", "g1f3", "b1c3"].map(m);
+        nodes.mate(0, &line);
+        let mut at = nodes.root();
+        for (&m, score) in line.iter().zip([2, -1, 1]) {
+            assert_eq!(at.proved, Some(Score::Mate(score)));
+            let edge = nodes.best(at).expect("a move that mates");
+            assert_eq!(edge.m, m);
+            at = nodes.child(edge).expect("what follows");
+        }
+        assert_eq!((at.proved, at.edges.len()), (Some(Score::Mate(0)), 0));
+        // What was there is still there.
+        assert_eq!((nodes.root().visits, nodes.root().edges.len()), (4, 2));
     }
 
     #[test]

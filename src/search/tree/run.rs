@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
-use shakmaty::Chess;
+use shakmaty::Move;
 
 use super::super::ends::{ended, judged};
 use super::super::exchange::Exchanges;
+use super::super::mate::find_mate_by_checks;
 use super::super::report::{Line, MoveStats, Report, Score};
 use super::super::tactics::{self, Known};
 use super::super::task::{Answer, Task};
@@ -14,7 +15,7 @@ use super::halving::Root;
 use super::kept::Kept;
 use super::nodes::{Edge, Nodes};
 use crate::board::Game;
-use crate::evaluate::{Evaluation, Query, Stopped, Wdl};
+use crate::evaluate::{Evaluation, Query, Stop, Stopped, Wdl};
 
 /// Simulations when nothing else ends the search.
 pub(super) const NATURAL: u64 = 128;
@@ -34,12 +35,17 @@ pub(super) struct Leaf {
     due: Option<Due>,
 }
 
-/// A node whose moves are to be searched some plies deeper before exchanges.
+/// A node whose moves are to be searched for a mate, or some plies deeper before exchanges.
 struct Due {
     at: u32,
-    position: Chess,
+    game: Game,
+    /// Plies before exchanges; none to be searched: 0.
     plies: u32,
+    /// Positions of a mate by checks; none to be looked for: 0.
+    checks: u32,
     moves: Vec<Known>,
+    /// A mate by checks that was found instead.
+    mate: Option<Vec<Move>>,
 }
 
 /// A search under way.
@@ -71,6 +77,27 @@ fn weighed(exchanges: Option<Exchanges>, game: &Game, wdl: Wdl) -> Wdl {
     exchanges.map_or(wdl, |exchanges| exchanges.weigh(game.position(), wdl))
 }
 
+/// Positions that are looked at for a mate by checks at a node with so many visits. At the root the player looks for one.
+fn checks(visits: u64) -> u32 {
+    match visits {
+        0..2 => 0,
+        2..8 => 40,
+        _ => 200 * visits.ilog(8),
+    }
+}
+
+impl Due {
+    fn look(&mut self, stop: &Stop) {
+        if self.checks > 0 {
+            let moves: Vec<Move> = self.moves.iter().map(|known| known.m).collect();
+            self.mate = find_mate_by_checks(&self.game, &moves, self.checks.into(), stop);
+        }
+        if self.plies > 0 && self.mate.is_none() {
+            tactics::force(self.game.position(), &mut self.moves, self.plies);
+        }
+    }
+}
+
 impl Leaf {
     /// Asks about a batch, and looks more closely at the moves that are due; without the run, which others may use meanwhile.
     pub(super) fn evaluate(
@@ -79,7 +106,7 @@ impl Leaf {
         exchanges: Option<Exchanges>,
     ) -> Result<Vec<Evaluation>, Stopped> {
         for due in batch.iter_mut().filter_map(|leaf| leaf.due.as_mut()) {
-            tactics::force(&due.position, &mut due.moves, due.plies);
+            due.look(task.stop);
         }
         let queries: Vec<Query> = batch.iter().map(|l| Query { game: &l.game, conditions: task.conditions }).collect();
         let mut found = task.evaluator.evaluate(&queries, task.stop)?;
@@ -183,20 +210,40 @@ impl<'a> Run<'a> {
 
     /// What is to be looked at more closely at a node that is worth so many visits; nothing where it was.
     fn due(&self, at: usize, game: &Game, visits: u64) -> Option<Due> {
-        let plies = tactics::plies(visits, self.exchanges().filter(|e| e.choice != 0.0)?.deeper);
-        let more = self.nodes.node(at).weighed.is_some_and(|known| known < plies);
-        more.then(|| Due { at: at as u32, position: game.position().clone(), plies, moves: self.nodes.known(at) })
+        let node = self.nodes.node(at);
+        let weighs = self.exchanges().filter(|e| e.choice != 0.0);
+        let mut plies = weighs.map_or(0, |exchanges| tactics::plies(visits, exchanges.deeper));
+        let mut checks = checks(visits);
+        if node.weighed.is_none_or(|known| known >= plies) {
+            plies = 0;
+        }
+        if at == 0 || node.checks >= checks {
+            checks = 0;
+        }
+        (plies > 0 || checks > 0).then(|| {
+            let (game, moves) = (game.clone(), self.nodes.known(at));
+            Due { at: at as u32, game, plies, checks, moves, mate: None }
+        })
     }
 
     /// Notes that a node is looked at, so that nobody else does.
     fn mark(&mut self, due: &Due) {
-        self.nodes.node_mut(due.at as usize).weighed = Some(due.plies);
+        let node = self.nodes.node_mut(due.at as usize);
+        node.weighed = node.weighed.max(Some(due.plies));
+        node.checks = node.checks.max(due.checks);
     }
 
-    /// Has a node's priors know what was found.
-    fn settle(&mut self, due: &Due) {
-        if let Some(exchanges) = self.exchanges() {
-            self.nodes.weigh(due.at as usize, &due.moves, &exchanges);
+    /// Has a node on the path know what was found: a mate, or what its moves win.
+    fn settle(&mut self, due: &Due, path: &[u32]) {
+        let at = due.at as usize;
+        match (&due.mate, self.exchanges()) {
+            (Some(mate), _) => {
+                self.nodes.mate(at, mate);
+                let above = path.iter().position(|&n| n == due.at).unwrap_or(0);
+                self.nodes.prove(&path[..=above]);
+            }
+            (None, Some(exchanges)) if due.plies > 0 => self.nodes.weigh(at, &due.moves, &exchanges),
+            (None, _) => {}
         }
     }
 
@@ -214,9 +261,9 @@ impl<'a> Run<'a> {
         let visits = u64::from(self.nodes.root().visits) + budget.unwrap_or(0);
         self.weigh_moves(0, task.game);
         if let Some(mut due) = self.due(0, task.game, visits) {
-            tactics::force(&due.position, &mut due.moves, due.plies);
+            tactics::force(task.game.position(), &mut due.moves, due.plies);
             self.mark(&due);
-            self.settle(&due);
+            self.settle(&due, &[0]);
         }
         let few = budget.filter(|&b| task.lines == 1 && b > 1 && b < self.params.halving.below);
         self.halving = few.map(|budget| Root::new(self.params.halving, &self.nodes, budget));
@@ -300,7 +347,7 @@ impl<'a> Run<'a> {
             leaf.path.iter().for_each(|&n| self.nodes.node_mut(n as usize).pending -= 1);
             // Found before the network was asked, whatever came of that.
             if let Some(due) = &leaf.due {
-                self.settle(due);
+                self.settle(due, &leaf.path);
             }
         }
         let Ok(evaluations) = found else {
