@@ -15,8 +15,8 @@ import chess
 import chess.pgn
 import numpy as np
 
-CONTROLS = [(1, 0.01), (10, 0.1), (60, 0), (60, 0.6), (180, 0.5), (180, 2), (300, 0), (300, 1), (600, 5)]
-HORIZONS = [12, 15, 17, 20, 24, 30, 36]
+CONTROLS = [(1, 0.01), (2, 0.02), (10, 0.1), (60, 0), (60, 0.6), (180, 0.5), (180, 2), (300, 0), (300, 1), (600, 5)]
+HORIZONS = [10, 12, 15, 17, 20, 24, 30, 36]
 OVERHEAD = 0.02
 
 
@@ -39,7 +39,7 @@ def fixed(moves):
 
 def shipped(safe, increment):
     """As src/play/clock.rs has it, but for what it adds where time is scarce and no increment comes."""
-    return 30 - 13 * min(100 * increment / max(safe, 1e-3), 1) * min(safe / 2, 1)
+    return 30 - 15 * min(100 * increment / max(safe, 1e-3), 1)
 
 
 def played(lengths, control, horizon, used, power):
@@ -50,7 +50,8 @@ def played(lengths, control, horizon, used, power):
         clock, sum_lost = start, 0.0
         for _ in range(moves):
             safe = max(clock - OVERHEAD, 0)
-            taken = used * min(safe / horizon(safe, increment) + 0.75 * increment, safe / 2)
+            share = min(safe / horizon(safe, increment) + 0.75 * increment, safe / 2)
+            taken = used * (share - min(OVERHEAD, share / 2))
             sum_lost += max(taken, 1e-3) ** -power
             clock += increment - taken
         lost.append(sum_lost)

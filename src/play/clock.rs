@@ -20,9 +20,8 @@ pub struct Clock {
 /// Moves that the rest of a game is planned for…
 const HORIZON: i64 = 30;
 /// …how many fewer when every increment is a hundredth of what is left or more: no game ends for want of time then, and what is left at its end
-/// is of no use (`benches/horizon.py`). Below [`AMPLE`] milliseconds by as much less, in case the machine stands still…
-const FEWER: i64 = 13;
-const AMPLE: i64 = 2_000;
+/// is of no use (`benches/horizon.py`)…
+const FEWER: i64 = 15;
 /// …and how many more when no increment ever comes and less than [`SCARCE`] milliseconds are left: every move costs a
 /// little that no plan can save.
 const MORE: i64 = 40;
@@ -39,7 +38,7 @@ impl Clock {
     /// move was seen to cost beyond its time, of which what the overhead does not cover stays on the clock, up to three quarters of
     /// what is left.
     ///
-    /// With a clock the plan is a thirtieth of what is left, up to a seventeenth with an increment (less when time is scarce, more when the
+    /// With a clock the plan is a thirtieth of what is left, up to a fifteenth with an increment (less when time is scarce, more when the
     /// time control is near) and most of the increment, but never more than half of what is left after the overhead. A move that deserves
     /// it may take up to four times as much, as long as that is no more than a quarter of what is left.
     pub fn span(&self, overhead: u64, lag: u64) -> Option<Span> {
@@ -55,7 +54,7 @@ impl Clock {
         let scarce = if self.increment > 0 { 0 } else { MORE * (SCARCE - safe).clamp(0, SCARCE) / SCARCE };
         let increment = self.increment.clamp(0, 1 << 40);
         let hundredths = (100 * increment).min(safe);
-        let horizon = HORIZON + scarce - FEWER * hundredths / safe.max(1) * safe.min(AMPLE) / AMPLE;
+        let horizon = HORIZON + scarce - FEWER * hundredths / safe.max(1);
         let moves = self.moves_to_go.map_or(horizon, |n| i64::from(n).clamp(1, horizon));
         let lag = if self.increment > 0 { 0 } else { LAG * self.moves_to_go.map_or(LAST, |_| moves) };
         let spare = (safe - lag).max(0);
@@ -103,12 +102,12 @@ mod tests {
     #[test]
     fn an_increment_lets_more_be_taken() {
         for (left, increment, plan) in [
-            // A thirtieth, a seventeenth, and between them; three quarters of the increment; less what is lost on the way.
+            // A thirtieth, a fifteenth, and between them; three quarters of the increment; less what is lost on the way.
             (60_020, 0, (60_000 - 500) / 30 - 20),
-            (60_020, 600, 60_000 / 17 + 450 - 20),
-            (60_020, 300, 60_000 / 24 + 225 - 20),
-            // Where time is scarce, not so much less; then half of what is left.
-            (1_020, 10, 1_000 / 24 + 7 - 20),
+            (60_020, 600, 60_000 / 15 + 450 - 20),
+            (60_020, 300, 60_000 / 23 + 225 - 20),
+            (1_020, 10, 1_000 / 15 + 7 - 20),
+            // Half of what is left.
             (120, 100, 50 - 20),
         ] {
             let clock = Clock { left: Some(left), increment, ..Clock::default() };
