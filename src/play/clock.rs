@@ -20,8 +20,10 @@ pub struct Clock {
 /// Moves that the rest of a game is planned for…
 const HORIZON: i64 = 30;
 /// …how many fewer when every increment is a hundredth of what is left or more: no game ends for want of time then, and what is left at its end
-/// is of no use (`benches/horizon.py`)…
+/// is of no use (`benches/horizon.py`). The nearer a lag beyond the overhead comes to one part in `CALM` of what is left, the less so: what is
+/// left is of use to a machine that stands still at times…
 const FEWER: i64 = 15;
+const CALM: i64 = 20;
 /// …and how many more when no increment ever comes and less than [`SCARCE`] milliseconds are left: every move costs a
 /// little that no plan can save.
 const MORE: i64 = 40;
@@ -53,8 +55,9 @@ impl Clock {
         let safe = safe - unforeseen.min(safe / 4 * 3);
         let scarce = if self.increment > 0 { 0 } else { MORE * (SCARCE - safe).clamp(0, SCARCE) / SCARCE };
         let increment = self.increment.clamp(0, 1 << 40);
-        let hundredths = (100 * increment).min(safe);
-        let horizon = HORIZON + scarce - FEWER * hundredths / safe.max(1);
+        let fewer = FEWER * (100 * increment).min(safe) / safe.max(1);
+        let calm = safe - unforeseen.min(safe / CALM) * CALM;
+        let horizon = HORIZON + scarce - fewer * calm / safe.max(1);
         let moves = self.moves_to_go.map_or(horizon, |n| i64::from(n).clamp(1, horizon));
         let lag = if self.increment > 0 { 0 } else { LAG * self.moves_to_go.map_or(LAST, |_| moves) };
         let spare = (safe - lag).max(0);
