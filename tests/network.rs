@@ -56,7 +56,7 @@ fn bytes_say_nearly_the_same() {
     let flex = open(weights, BackendName::Flex, 1).expect("the shipped weights");
     let int8 = open(weights, BackendName::Int8, 1).expect("the shipped weights");
     let (mut positions, mut divergence, mut squares, mut first, mut less) = (0.0, 0.0, 0.0, 0.0, 0.0);
-    common::random_positions(400, |game| {
+    common::random_positions(2000, |game| {
         let (a, b) = (flex.glance(game, &Conditions::STRONGEST), int8.glance(game, &Conditions::STRONGEST));
         let Some(best) = a.moves.first() else { return };
         positions += 1.0;
@@ -78,7 +78,7 @@ fn bytes_say_nearly_the_same() {
     );
     assert!(divergence > 0.0, "the shipped network is one that bytes are known for");
     // Where the first move is another, the two are next to equal: how often that is says more of the positions than of bytes.
-    assert!(divergence < 0.001 && deviation < 0.02 && first > 0.97 && less < 0.001);
+    assert!(divergence < 0.001 && deviation < 0.02 && first > 0.98 && less < 0.001);
 }
 
 #[test]
