@@ -333,7 +333,7 @@ impl Engine {
         };
         if let Some(moves) = mate {
             let depth = moves.len() as u32;
-            let score = Score::Mate(i32::try_from(moves.len().div_ceil(2)).unwrap_or(i32::MAX));
+            let score = Score::mate_after(moves.len());
             let line = Line { moves, score, probability: 1.0, rank: f32::INFINITY };
             let report = Report { depth, seldepth: depth, nodes: 1, tbhits, lines: vec![line], ..Report::default() };
             return Ok(decide(Source::Search, report, tell));

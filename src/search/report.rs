@@ -14,6 +14,12 @@ pub enum Score {
 }
 
 impl Score {
+    /// The score where so many plies to mate are left, the mating side's last.
+    pub fn mate_after(plies: usize) -> Score {
+        let moves = i32::try_from(plies.div_ceil(2)).unwrap_or(i32::MAX);
+        Score::Mate(if plies % 2 == 1 { moves } else { -moves })
+    }
+
     /// Centipawns, or `None` for mates.
     pub fn centipawns(self) -> Option<i32> {
         match self {
@@ -110,5 +116,8 @@ mod tests {
         assert_eq!(Score::Mate(0).before_move(), Score::Mate(1));
         assert_eq!(Score::Mate(1).before_move(), Score::Mate(-1));
         assert_eq!(Score::Mate(-1).before_move(), Score::Mate(2));
+        for plies in 0..8 {
+            assert_eq!(Score::mate_after(plies).before_move(), Score::mate_after(plies + 1));
+        }
     }
 }

@@ -160,8 +160,7 @@ impl Nodes {
     /// Proves a node by a line of moves that ends in mate, and writes what follows below it.
     pub(super) fn mate(&mut self, mut at: usize, line: &[Move]) {
         for (i, &m) in line.iter().enumerate() {
-            let plies = (line.len() - i) as i32;
-            self.all[at].proved = Some(Score::Mate(if plies % 2 == 1 { (plies + 1) / 2 } else { -plies / 2 }));
+            self.all[at].proved = Some(Score::mate_after(line.len() - i));
             if self.all[at].edges.is_empty() {
                 self.open(at, std::iter::once((m, 1.0)));
             }
@@ -171,7 +170,7 @@ impl Nodes {
                 None => self.add_child(at, edge, None) as usize,
             };
         }
-        self.all[at].proved = Some(Score::Mate(0));
+        self.all[at].proved = Some(Score::mate_after(0));
     }
 
     /// Adds a result, as the player to move at the end of the path sees it, to every node of the path.

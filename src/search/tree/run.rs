@@ -261,7 +261,7 @@ impl<'a> Run<'a> {
         let visits = u64::from(self.nodes.root().visits) + budget.unwrap_or(0);
         self.weigh_moves(0, task.game);
         if let Some(mut due) = self.due(0, task.game, visits) {
-            tactics::force(task.game.position(), &mut due.moves, due.plies);
+            due.look(task.stop);
             self.mark(&due);
             self.settle(&due, &[0]);
         }
