@@ -3,7 +3,7 @@
 use super::super::curve::exp;
 use super::super::kernels::rows::LANES;
 use super::super::vectors::widest;
-use super::floats::{Left, Rows, add_product};
+use super::floats::{Begin, Left, Rows, product};
 
 /// Squares that attend to squares.
 pub(super) const SQUARES: usize = 64;
@@ -18,7 +18,6 @@ pub(super) fn attend(projected: &[f32], stride: usize, maps: &mut [f32], heads: 
     let c = d / heads;
     let from = |column: usize| Rows { numbers: &projected[column..], stride };
     let mut queries = vec![0.0; c * SQUARES];
-    out.fill(0.0);
     for (head, map) in maps.chunks_exact_mut(MAP).enumerate() {
         for (square, row) in projected.chunks_exact(stride).enumerate() {
             for (i, x) in row[head * c..][..c].iter().enumerate() {
@@ -27,15 +26,22 @@ pub(super) fn attend(projected: &[f32], stride: usize, maps: &mut [f32], heads: 
         }
         // A key a row, a query a column.
         let queries = Rows { numbers: &queries, stride: SQUARES };
-        add_product(Left::Plain(from(d + head * c)), queries, map, SQUARES, [SQUARES, c, SQUARES]);
+        product(Left::Plain(from(d + head * c)), queries, Begin::Held, map, SQUARES, [SQUARES, c, SQUARES]);
         let sums = exponentials(map);
         let weights = Left::Transposed(Rows { numbers: map, stride: SQUARES });
         let out = &mut out[head * c..];
-        add_product(weights, from(2 * d + head * c), out, d, [SQUARES, SQUARES, c]);
-        for (row, sum) in out.chunks_mut(d).zip(sums) {
-            let share = 1.0 / sum;
-            row[..c].iter_mut().for_each(|x| *x *= share);
-        }
+        product(weights, from(2 * d + head * c), Begin::Zero, out, d, [SQUARES, SQUARES, c]);
+        widest(
+            #[inline(always)]
+            || {
+                for (row, sum) in out.chunks_mut(d).zip(sums) {
+                    let share = 1.0 / sum;
+                    for x in &mut row[..c] {
+                        *x *= share;
+                    }
+                }
+            },
+        );
     }
 }
 

@@ -7,6 +7,7 @@
 
 use super::super::kernels::EPSILON;
 use super::super::kernels::rows::dot;
+use super::dot::ROWS;
 
 /// How much of the range of a number is evened out; the rest is left to the weights.
 const SHARE: f32 = 0.75;
@@ -29,7 +30,7 @@ impl Balance {
         let rows: Vec<Vec<f32>> = samples
             .chunks_exact(width)
             .map(|row| {
-                let normal = normal(row);
+                let normal = normal(dot(row, row), width);
                 row.iter().map(|x| x * normal).collect()
             })
             .collect();
@@ -38,10 +39,29 @@ impl Balance {
         let factors = (0..width).map(|i| range(i).powf(-SHARE)).collect();
         Balance { centres, factors }
     }
+
+    /// At most eight rows divided by their root mean square, and balanced.
+    #[inline(always)]
+    pub(super) fn apply(&self, rows: &[f32], out: &mut [f32]) {
+        let width = self.centres.len();
+        let mut normals = [0.0; ROWS];
+        for (row, normal) in rows.chunks_exact(width).zip(&mut normals) {
+            *normal = dot(row, row);
+        }
+        for normal in &mut normals {
+            *normal = self::normal(*normal, width);
+        }
+        for ((row, out), normal) in rows.chunks_exact(width).zip(out.chunks_exact_mut(width)).zip(normals) {
+            let by = self.centres.iter().zip(&self.factors);
+            for ((y, x), (centre, factor)) in out.iter_mut().zip(row).zip(by) {
+                *y = (x * normal - centre) * factor;
+            }
+        }
+    }
 }
 
-/// What a row is multiplied by to be divided by its root mean square.
+/// What a row of so many numbers is multiplied by to be divided by its root mean square, by the sum of their squares.
 #[inline(always)]
-pub(super) fn normal(row: &[f32]) -> f32 {
-    1.0 / (dot(row, row) / row.len() as f32 + EPSILON as f32).sqrt()
+fn normal(squares: f32, width: usize) -> f32 {
+    1.0 / (squares / width as f32 + EPSILON as f32).sqrt()
 }

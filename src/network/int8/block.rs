@@ -8,7 +8,6 @@ use super::super::smolgen;
 use super::attention::{MAP, SQUARES, attend, turned};
 use super::balance::Balance;
 use super::bytes::{Bytes, Numbers};
-use super::floats::{Left, Rows, add_product};
 use super::layer::{Layer, numbers};
 use super::matrix::{Matrix, Then};
 
@@ -56,8 +55,8 @@ struct FeedForward {
 #[derive(Debug)]
 struct Generator {
     compress: usize,
-    hidden: Layer,
-    generate: Layer,
+    hidden: Matrix,
+    generate: Matrix,
     heads: usize,
 }
 
@@ -109,13 +108,15 @@ impl Attention {
         let width = self.projections.width();
         projected.resize(SQUARES * width, 0.0);
         self.projections.multiply(bytes, projected, Then::Write);
-        maps.clear();
-        match &self.static_bias {
-            Some(fixed) => maps.extend_from_slice(fixed),
-            None => maps.resize(self.heads * MAP, 0.0),
-        }
-        if let Some(generator) = &self.generator {
-            generator.add(projected.chunks_exact(width).map(|row| &row[3 * d..]), shared, maps);
+        maps.resize(self.heads * MAP, 0.0);
+        match (&self.generator, &self.static_bias) {
+            (Some(generator), fixed) => {
+                let squares = projected.chunks_exact(width).map(|row| &row[3 * d..]);
+                let then = fixed.as_ref().map_or(Then::Write, |fixed| Then::AddTo(fixed));
+                generator.make(squares, shared, then, maps, bytes);
+            }
+            (None, Some(fixed)) => maps.copy_from_slice(fixed),
+            (None, None) => maps.fill(0.0),
         }
         attended.resize(x.len(), 0.0);
         attend(projected, width, maps, self.heads, attended);
@@ -143,46 +144,41 @@ impl FeedForward {
 impl Generator {
     fn of<B: Kernels>(generator: &smolgen::Generator<B>) -> Generator {
         let compress = Layer::of(&generator.compress).outputs();
-        let (hidden, generate) = (Layer::of(&generator.hidden), Layer::of(&generator.generate));
+        let [hidden, generate] =
+            [&generator.hidden, &generator.generate].map(|layer| Matrix::of(&[Layer::of(layer)], None));
         Generator { compress, hidden, generate, heads: generator.heads }
     }
 
-    /// Adds the maps of a position.
-    fn add<'a>(&self, squares: impl Iterator<Item = &'a [f32]>, shared: &SharedMap, maps: &mut [f32]) {
+    /// The maps of a position, and what then is done with them.
+    fn make<'a>(
+        &self,
+        squares: impl Iterator<Item = &'a [f32]>,
+        shared: &SharedMap,
+        then: Then,
+        maps: &mut [f32],
+        bytes: &mut Bytes,
+    ) {
         let compressed: Vec<f32> = squares.flat_map(|square| &square[..self.compress]).copied().collect();
-        let mut hidden = self.hidden.forward(&compressed);
-        hidden.iter_mut().for_each(|x| *x = x.max(0.0));
-        let mut codes = self.generate.forward(&hidden);
+        let mut hidden = vec![0.0; self.hidden.width()];
+        bytes.take(&compressed, compressed.len(), Numbers::Any);
+        self.hidden.multiply(bytes, &mut hidden, Then::Relu);
+        let mut codes = vec![0.0; self.generate.width()];
+        bytes.take(&hidden, hidden.len(), Numbers::Positive);
+        self.generate.multiply(bytes, &mut codes, Then::Write);
         let generate = codes.len() / self.heads;
         rms_norm(&mut codes, generate, EPSILON as f32);
-        shared.add(&codes, generate, maps);
+        bytes.take(&codes, generate, Numbers::Any);
+        shared.0.multiply(bytes, maps, then);
     }
 }
 
 /// The matrix that expands the codes of all blocks' generators to maps.
 #[derive(Debug)]
-pub(super) struct SharedMap {
-    /// [`PIECE`] columns at a time: `[generate, PIECE]` each, so that what is multiplied together lies together.
-    pieces: Vec<f32>,
-}
-
-/// Columns of a piece of the shared matrix.
-const PIECE: usize = 32;
+pub(super) struct SharedMap(Matrix);
 
 impl SharedMap {
     /// From the matrix `[generate, 64 × 64]`, whose maps are not [`turned`].
     pub(super) fn of(matrix: &[f32]) -> SharedMap {
-        let matrix = turned(matrix);
-        let piece = |first: usize| matrix.chunks_exact(MAP).flat_map(move |row| &row[first..first + PIECE]);
-        SharedMap { pieces: (0..MAP).step_by(PIECE).flat_map(piece).copied().collect() }
-    }
-
-    /// Adds to each map what its code, of so many numbers, expands to.
-    fn add(&self, codes: &[f32], generate: usize, maps: &mut [f32]) {
-        let left = Left::Plain(Rows { numbers: codes, stride: generate });
-        for (i, piece) in self.pieces.chunks_exact(generate * PIECE).enumerate() {
-            let piece = Rows { numbers: piece, stride: PIECE };
-            add_product(left, piece, &mut maps[i * PIECE..], MAP, [codes.len() / generate, generate, PIECE]);
-        }
+        SharedMap(Matrix::of(&[Layer::without_bias(turned(matrix), MAP)], None))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::kernels::rows::{LANES, join};
 use super::super::vectors::widest;
-use super::balance::{Balance, normal};
+use super::balance::Balance;
 use super::dot::{Block, Dot, ROWS, WideWords, Words};
 
 /// Added to a number below 2²², it has the nearest integer in its lowest bits.
@@ -35,17 +35,29 @@ pub(super) struct Bytes {
     length: usize,
     /// Whether [`SHIFT`] was added.
     shifted: bool,
+    /// Eight rows, balanced, and as bytes one after another.
+    balanced: Vec<f32>,
+    bytes: Vec<u8>,
 }
 
 impl Default for Bytes {
     fn default() -> Bytes {
         let dot = Dot::best();
-        Bytes { dot, words: Vec::new(), wide: Vec::new(), scales: Vec::new(), length: 0, shifted: false }
+        Bytes {
+            dot,
+            words: Vec::new(),
+            wide: Vec::new(),
+            scales: Vec::new(),
+            length: 0,
+            shifted: false,
+            balanced: Vec::new(),
+            bytes: Vec::new(),
+        }
     }
 }
 
 impl Bytes {
-    /// Takes rows of so many numbers in the place of those that it had: a multiple of eight rows, of a multiple of sixteen numbers.
+    /// Takes rows of so many numbers in the place of those that it had: of a multiple of sixteen numbers.
     ///
     /// # Panics
     /// When rows are of another width.
@@ -54,41 +66,43 @@ impl Bytes {
         assert!(width.is_multiple_of(LANES), "rows that fill whole vectors");
         self.length = width / 4;
         self.shifted = !matches!(numbers, Numbers::Positive);
-        self.words.resize(count / ROWS * self.length, [[0; 4]; ROWS]);
+        self.words.resize(count.div_ceil(ROWS) * self.length, [[0; 4]; ROWS]);
         self.scales.resize(count, 0.0);
         let (largest, flip) = if self.shifted { (127.0, SHIFT as u8) } else { (255.0, 0) };
         let (words, scales, length) = (&mut self.words, &mut self.scales, self.length);
-        let (mut balanced, mut bytes) = (Vec::new(), vec![0; width]);
-        // One thing after another for all rows: each takes long to be known, but the rows do not wait for each other.
+        self.balanced.resize(ROWS * width, 0.0);
+        self.bytes.resize(ROWS * width, 0);
+        let (balanced, bytes) = (&mut self.balanced[..], &mut self.bytes[..]);
         widest(
             #[inline(always)]
             || {
-                if let Numbers::Normalised(balance) = numbers {
+                let blocks = rows.chunks(ROWS * width).zip(scales.chunks_mut(ROWS));
+                for ((rows, scales), words) in blocks.zip(words.chunks_exact_mut(length)) {
+                    // One thing after another for eight rows, or what is left of them: each takes long to be known, but the rows do
+                    // not wait for each other.
+                    let rows = match numbers {
+                        Numbers::Normalised(balance) => {
+                            balance.apply(rows, balanced);
+                            &*balanced
+                        }
+                        Numbers::Positive | Numbers::Any => rows,
+                    };
                     for (row, scale) in rows.chunks_exact(width).zip(scales.iter_mut()) {
-                        *scale = normal(row);
+                        *scale = most(row);
                     }
-                    balanced.resize(rows.len(), 0.0);
-                    let to = balanced.chunks_exact_mut(width);
-                    for ((row, to), normal) in rows.chunks_exact(width).zip(to).zip(scales.iter()) {
-                        let by = balance.centres.iter().zip(&balance.factors);
-                        for ((y, x), (centre, factor)) in to.iter_mut().zip(row).zip(by) {
-                            *y = (x * normal - centre) * factor;
+                    let mut factors = [0.0; ROWS];
+                    for (scale, factor) in scales.iter_mut().zip(&mut factors) {
+                        *scale /= largest;
+                        *factor = if *scale > 0.0 { 1.0 / *scale } else { 0.0 };
+                    }
+                    for ((row, bytes), factor) in
+                        rows.chunks_exact(width).zip(bytes.chunks_exact_mut(width)).zip(factors)
+                    {
+                        for (byte, x) in bytes.iter_mut().zip(row) {
+                            *byte = (x * factor + ROUNDER).to_bits() as u8 ^ flip;
                         }
                     }
-                }
-                let rows = if balanced.is_empty() { rows } else { &balanced };
-                for (row, scale) in rows.chunks_exact(width).zip(scales.iter_mut()) {
-                    *scale = most(row) / largest;
-                }
-                for (r, row) in rows.chunks_exact(width).enumerate() {
-                    let factor = if scales[r] > 0.0 { 1.0 / scales[r] } else { 0.0 };
-                    for (byte, x) in bytes.iter_mut().zip(row) {
-                        *byte = (x * factor + ROUNDER).to_bits() as u8 ^ flip;
-                    }
-                    let words = &mut words[r / ROWS * length..][..length];
-                    for (word, four) in words.iter_mut().zip(bytes.as_chunks::<4>().0) {
-                        word[r % ROWS] = *four;
-                    }
+                    interleave(bytes, words);
                 }
             },
         );
@@ -114,8 +128,21 @@ impl Bytes {
     pub(super) fn blocks(&self) -> impl Iterator<Item = (Block<'_>, &[f32])> {
         let length = self.length.max(1);
         let wide = move |i| self.wide.get(i * length..(i + 1) * length).unwrap_or_default();
-        let block = move |(i, words)| Block { words, wide: wide(i) };
-        self.words.chunks_exact(length).enumerate().map(block).zip(self.scales.chunks_exact(ROWS))
+        let blocks = self.words.chunks_exact(length).zip(self.scales.chunks(ROWS)).enumerate();
+        blocks.map(move |(i, (words, scales))| (Block { rows: scales.len(), words, wide: wide(i) }, scales))
+    }
+}
+
+/// Rows one after another to rows side by side.
+#[inline(always)]
+fn interleave(bytes: &[u8], words: &mut [Words]) {
+    let (fours, length) = (bytes.as_chunks::<4>().0, words.len());
+    for (k, words) in words.iter_mut().enumerate() {
+        let mut side_by_side = [[0; 4]; ROWS];
+        for r in 0..ROWS {
+            side_by_side[r] = fours[r * length + k];
+        }
+        *words = side_by_side;
     }
 }
 
@@ -138,18 +165,18 @@ mod tests {
 
     #[test]
     fn bytes_stand_for_the_numbers() {
-        for width in [16, 48] {
-            let any: Vec<f32> =
-                (0..16 * width).map(|i| if i < width { 0.0 } else { (i * 29 % 83) as f32 / 10.0 - 4.0 }).collect();
+        for (count, width) in [(16, 16), (16, 48), (3, 32), (1, 64)] {
+            let any: Vec<f32> = (0..count * width)
+                .map(|i| if i < width / 2 { 0.0 } else { (i * 29 % 83) as f32 / 10.0 - 4.0 })
+                .collect();
             let positive: Vec<f32> = any.iter().map(|x| x.max(0.0)).collect();
             let balance = Balance::of(&any, width);
             let normalised: Vec<f32> = any
                 .chunks_exact(width)
                 .flat_map(|row| {
-                    let balance = &balance;
-                    row.iter()
-                        .enumerate()
-                        .map(move |(i, x)| (x * normal(row) - balance.centres[i]) * balance.factors[i])
+                    let mut balanced = vec![0.0; width];
+                    balance.apply(row, &mut balanced);
+                    balanced
                 })
                 .collect();
             let given = [
@@ -161,9 +188,10 @@ mod tests {
             bytes.take(&vec![1.0; 32 * width], width, Numbers::Positive);
             for (numbers, x, wanted) in given {
                 bytes.take(x, width, numbers);
-                assert_eq!((bytes.rows(), bytes.blocks().count()), (16, 2));
-                for (b, (Block { words, .. }, scales)) in bytes.blocks().enumerate() {
-                    for r in 0..ROWS {
+                assert_eq!((bytes.rows(), bytes.blocks().count()), (count, count.div_ceil(ROWS)));
+                for (b, (Block { rows, words, .. }, scales)) in bytes.blocks().enumerate() {
+                    assert_eq!((rows, scales.len()), (count.min(ROWS), count.min(ROWS)));
+                    for r in 0..rows {
                         for (i, x) in wanted[(b * ROWS + r) * width..][..width].iter().enumerate() {
                             let shift = if bytes.shifted() { SHIFT } else { 0 };
                             let found = (i32::from(words[i / 4][r][i % 4]) - shift) as f32 * scales[r];

@@ -16,21 +16,34 @@ pub(super) enum Left<'a> {
     Transposed(Rows<'a>),
 }
 
-/// Rows whose sums fit in the registers, with two vectors of columns each.
-const ROWS: usize = 4;
+/// What the sums begin with.
+#[derive(Clone, Copy)]
+pub(super) enum Begin<'a> {
+    /// Nothing.
+    Zero,
+    /// What is there.
+    Held,
+    /// Numbers that lie as those of the result do.
+    From(&'a [f32]),
+}
 
-/// `out += a·b`, of the sizes `[m, k]`, `[k, n]` and `[m, n]`, the rows of `out` being `stride` numbers apart. Each sum is added up in
-/// the order of k, with fused multiplications, so that it is the same whatever vectors the processor has.
+/// Rows whose sums fit in the registers, with two vectors of columns each, and where there are 32 registers.
+const ROWS: usize = 4;
+const ROWS_OF_32: usize = 8;
+
+/// `out = begin + a·b`, of the sizes `[m, k]`, `[k, n]` and `[m, n]`, the rows of `out` being `stride` numbers apart. Each sum is added up
+/// in the order of k, with fused multiplications, so that it is the same whatever vectors the processor has.
 ///
 /// # Panics
 /// When one of them has fewer numbers than that.
-pub(super) fn add_product(a: Left, b: Rows, out: &mut [f32], stride: usize, [m, k, n]: [usize; 3]) {
-    Arch::new().dispatch(Product { a, b, out, stride, size: [m, k, n] });
+pub(super) fn product(a: Left, b: Rows, begin: Begin, out: &mut [f32], stride: usize, size: [usize; 3]) {
+    Arch::new().dispatch(Product { a, b, begin, out, stride, size });
 }
 
 struct Product<'a> {
     a: Left<'a>,
     b: Rows<'a>,
+    begin: Begin<'a>,
     out: &'a mut [f32],
     stride: usize,
     size: [usize; 3],
@@ -69,6 +82,10 @@ impl Product<'_> {
     #[inline(always)]
     fn rows<S: Simd, const V: usize>(&mut self, simd: S, m: usize, column: usize) {
         let mut row = 0;
+        while S::REGISTER_COUNT >= 32 && row + ROWS_OF_32 <= m {
+            self.tile::<S, ROWS_OF_32, V>(simd, row, column);
+            row += ROWS_OF_32;
+        }
         while row + ROWS <= m {
             self.tile::<S, ROWS, V>(simd, row, column);
             row += ROWS;
@@ -92,10 +109,17 @@ impl Product<'_> {
         let [_, k, _] = self.size;
         let width = V * S::F32_LANES;
         let mut sums = [[simd.splat_f32s(0.0); V]; R];
-        for r in 0..R {
-            let (held, _) = S::as_simd_f32s(&self.out[(row + r) * self.stride + column..][..width]);
-            for v in 0..V {
-                sums[r][v] = held[v];
+        let begin = match self.begin {
+            Begin::Zero => None,
+            Begin::Held => Some(&*self.out),
+            Begin::From(numbers) => Some(numbers),
+        };
+        if let Some(begin) = begin {
+            for r in 0..R {
+                let (held, _) = S::as_simd_f32s(&begin[(row + r) * self.stride + column..][..width]);
+                for v in 0..V {
+                    sums[r][v] = held[v];
+                }
             }
         }
         let b = Rows { numbers: &self.b.numbers[column..], stride: self.b.stride };
@@ -144,14 +168,20 @@ impl Product<'_> {
         let [m, k, n] = self.size;
         for r in 0..m {
             for c in column..n {
-                let sum = &mut self.out[r * self.stride + c];
+                let at = r * self.stride + c;
+                let mut sum = match self.begin {
+                    Begin::Zero => 0.0,
+                    Begin::Held => self.out[at],
+                    Begin::From(numbers) => numbers[at],
+                };
                 for i in 0..k {
                     let x = match self.a {
                         Left::Plain(a) => a.numbers[r * a.stride + i],
                         Left::Transposed(a) => a.numbers[i * a.stride + r],
                     };
-                    *sum = x.mul_add(self.b.numbers[i * self.b.stride + c], *sum);
+                    sum = x.mul_add(self.b.numbers[i * self.b.stride + c], sum);
                 }
+                self.out[at] = sum;
             }
         }
     }
@@ -169,7 +199,17 @@ mod tests {
 
     #[test]
     fn products_of_any_size_agree_with_the_formula() {
-        for [m, k, n] in [[1, 5, 3], [4, 32, 64], [3, 7, 50], [6, 16, 33], [64, 32, 16], [1, 40, 250], [3, 0, 20]] {
+        for [m, k, n] in [
+            [1, 5, 3],
+            [4, 32, 64],
+            [3, 7, 50],
+            [6, 16, 33],
+            [64, 32, 16],
+            [1, 40, 250],
+            [3, 0, 20],
+            [3, 9, 150],
+            [13, 4, 70],
+        ] {
             let (strides, length) = ([k + 2, n + 3, n + 1], m.max(k) * (n.max(k) + 3));
             let a: Vec<f32> = (0..length).map(|i| (i * 29 % 81) as f32 / 10.0 - 4.0).collect();
             let b: Vec<f32> = (0..length).map(|i| (i * 31 % 67) as f32 / 10.0 - 3.0).collect();
@@ -177,13 +217,21 @@ mod tests {
                 (0..k * (m + 1)).map(|i| a[(i % (m + 1)).min(m - 1) * strides[0] + i / (m + 1)]).collect();
             let of = |numbers, stride| Rows { numbers, stride };
             for left in [Left::Plain(of(&a, strides[0])), Left::Transposed(of(&turned, m + 1))] {
-                let mut out: Vec<f32> = (0..length).map(|i| i as f32).collect();
-                add_product(left, of(&b, strides[1]), &mut out, strides[2], [m, k, n]);
-                for (i, x) in out.iter().enumerate() {
-                    let (r, c) = (i / strides[2], i % strides[2]);
-                    let product = |j: usize| f64::from(a[r * strides[0] + j]) * f64::from(b[j * strides[1] + c]);
-                    let added = if r < m && c < n { (0..k).map(product).sum() } else { 0.0 };
-                    assert!((f64::from(*x) - i as f64 - added).abs() < 1e-3, "{m} {k} {n}: number {i} is {x}");
+                let other: Vec<f32> = (0..length).map(|i| 7.0 - i as f32).collect();
+                for begin in [Begin::Held, Begin::Zero, Begin::From(&other)] {
+                    let mut out: Vec<f32> = (0..length).map(|i| i as f32).collect();
+                    product(left, of(&b, strides[1]), begin, &mut out, strides[2], [m, k, n]);
+                    for (i, x) in out.iter().enumerate() {
+                        let (r, c) = (i / strides[2], i % strides[2]);
+                        let product = |j: usize| f64::from(a[r * strides[0] + j]) * f64::from(b[j * strides[1] + c]);
+                        let wanted = match begin {
+                            _ if r >= m || c >= n => i as f64,
+                            Begin::Held => i as f64 + (0..k).map(product).sum::<f64>(),
+                            Begin::Zero => (0..k).map(product).sum(),
+                            Begin::From(_) => 7.0 - i as f64 + (0..k).map(product).sum::<f64>(),
+                        };
+                        assert!((f64::from(*x) - wanted).abs() < 1e-3, "{m} {k} {n}: number {i} is {x}, not {wanted}");
+                    }
                 }
             }
         }

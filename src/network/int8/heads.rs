@@ -27,7 +27,7 @@ pub(super) struct Heads {
 #[derive(Debug)]
 struct Value {
     compress: usize,
-    hidden: Layer,
+    hidden: Matrix,
     out: Layer,
 }
 
@@ -41,7 +41,8 @@ impl Heads {
             Some(Readout { compress: Some(compress), hidden: Some(hidden), out, activation: Activation::Relu }) => {
                 let compress = Layer::of(compress);
                 layers.push(compress.clone());
-                Some(Value { compress: compress.outputs(), hidden: Layer::of(hidden), out: Layer::of(out) })
+                let hidden = Matrix::of(&[Layer::of(hidden)], None);
+                Some(Value { compress: compress.outputs(), hidden, out: Layer::of(out) })
             }
             Some(_) => return None,
             None => None,
@@ -81,7 +82,9 @@ impl Heads {
         let value = self.value.as_ref().map_or_else(Vec::new, |value| {
             let squares = rows.chunks_exact(width).flat_map(|row| &row[2 * self.dim..][..value.compress]);
             let compressed: Vec<f32> = squares.map(|x| x.max(0.0)).collect();
-            let hidden: Vec<f32> = value.hidden.forward(&compressed).into_iter().map(|x| x.max(0.0)).collect();
+            let mut hidden = vec![0.0; value.hidden.width()];
+            bytes.take(&compressed, compressed.len(), Numbers::Positive);
+            value.hidden.multiply(bytes, &mut hidden, Then::Relu);
             value.out.forward(&hidden)
         });
         (logits, value)

@@ -5,7 +5,7 @@ use burn::tensor::backend::Backend;
 
 use super::super::kernels::Kernels;
 use super::super::linear::Linear;
-use super::floats::{Left, Rows, add_product};
+use super::floats::{Begin, Left, Rows, product};
 
 /// A tensor's numbers.
 pub(super) fn numbers<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> Vec<f32> {
@@ -27,6 +27,11 @@ impl Layer {
         let [_, outputs] = linear.weight.dims();
         let biases = linear.bias.as_ref().map_or_else(|| vec![0.0; outputs], |bias| numbers(bias.val()));
         Layer { weights: numbers(linear.weight.val()), biases }
+    }
+
+    /// A layer of weights `[inputs, outputs]` alone.
+    pub(super) fn without_bias(weights: Vec<f32>, outputs: usize) -> Layer {
+        Layer { weights, biases: vec![0.0; outputs] }
     }
 
     /// The layer whose outputs are so many times this one's.
@@ -53,16 +58,11 @@ impl Layer {
 
     /// `[inputs]` to `[outputs]`, in single precision.
     pub(super) fn forward(&self, x: &[f32]) -> Vec<f32> {
-        let mut out = self.biases.clone();
-        let stride = out.len();
+        let stride = self.outputs();
+        let mut out = vec![0.0; stride];
+        let x = Left::Plain(Rows { numbers: x, stride: x.len() });
         let weights = Rows { numbers: &self.weights, stride };
-        add_product(
-            Left::Plain(Rows { numbers: x, stride: x.len() }),
-            weights,
-            &mut out,
-            stride,
-            [1, self.inputs(), stride],
-        );
+        product(x, weights, Begin::From(&self.biases), &mut out, stride, [1, self.inputs(), stride]);
         out
     }
 }

@@ -10,34 +10,16 @@ use super::layer::Layer;
 const GROUPS: usize = 3;
 
 /// What is done with the products.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Then<'a> {
     /// They are written.
     Write,
     /// Those below zero become zero.
     Relu,
     /// They are added to what is there.
     Add,
-}
-
-impl Then {
-    #[inline(always)]
-    fn finish(self, mut x: [f32; COLUMNS], out: &mut [f32; COLUMNS]) {
-        match self {
-            Then::Write => {}
-            Then::Relu => {
-                for x in &mut x {
-                    *x = if *x > 0.0 { *x } else { 0.0 };
-                }
-            }
-            Then::Add => {
-                for c in 0..COLUMNS {
-                    x[c] += out[c];
-                }
-            }
-        }
-        *out = x;
-    }
+    /// They are added to these, which lie as they do, and written.
+    AddTo(&'a [f32]),
 }
 
 /// `x·W + b` of rows of bytes.
@@ -48,30 +30,37 @@ pub(super) struct Matrix {
     length: usize,
     /// [`GROUPS`] at a time, then what is left; each of these `[length, groups]`.
     weights: Vec<Group>,
-    /// What one in a weight of each column stands for.
-    scales: Vec<f32>,
-    biases: Vec<f32>,
-    /// The sums where bytes are shifted: what takes the shift off again.
-    unshifted: Vec<[i32; COLUMNS]>,
+    /// A group of columns each.
+    columns: Vec<Columns>,
+}
+
+/// What belongs to the columns of a group.
+#[derive(Debug)]
+struct Columns {
+    /// What one in a weight stands for.
+    scales: [f32; COLUMNS],
+    biases: [f32; COLUMNS],
+    /// What the sums begin with where bytes are shifted: it takes the shift off again.
+    unshifted: [i32; COLUMNS],
 }
 
 impl Matrix {
     /// The matrices of layers of the same inputs, side by side. With a balance they take rows that are balanced.
     pub(super) fn of(layers: &[Layer], balance: Option<&Balance>) -> Matrix {
         let inputs = layers.iter().map(Layer::inputs).max().unwrap_or(0);
-        let mut columns: Vec<(Vec<f32>, f32)> = layers.iter().flat_map(Layer::columns).collect();
+        let mut given: Vec<(Vec<f32>, f32)> = layers.iter().flat_map(Layer::columns).collect();
         if let Some(Balance { centres, factors }) = balance {
-            for (weights, bias) in &mut columns {
+            for (weights, bias) in &mut given {
                 *bias += weights.iter().zip(centres).map(|(w, centre)| w * centre).sum::<f32>();
                 weights.iter_mut().zip(factors).for_each(|(w, factor)| *w /= factor);
             }
         }
-        let (dot, groups) = (Dot::best(), columns.len().div_ceil(COLUMNS));
+        let (dot, groups) = (Dot::best(), given.len().div_ceil(COLUMNS));
         let width = groups * COLUMNS;
         let length = inputs.div_ceil(4);
         let mut of_column = vec![vec![0_i8; 4 * length]; width];
         let (mut scales, mut biases) = (vec![0.0; width], vec![0.0; width]);
-        for (c, (weights, bias)) in columns.iter().enumerate() {
+        for (c, (weights, bias)) in given.iter().enumerate() {
             let most = weights.iter().fold(0.0_f32, |most, w| most.max(w.abs()));
             scales[c] = most / 127.0;
             biases[c] = *bias;
@@ -88,14 +77,17 @@ impl Matrix {
             }
         }
         let total = |column: &Vec<i8>| column.iter().map(|&w| i32::from(w)).sum::<i32>();
-        let unshifted =
-            of_column.chunks_exact(COLUMNS).map(|of| std::array::from_fn(|c| -SHIFT * total(&of[c]))).collect();
-        Matrix { dot, length, weights: packed, scales, biases, unshifted }
+        let columns = (0..width).step_by(COLUMNS).map(|first| Columns {
+            scales: std::array::from_fn(|c| scales[first + c]),
+            biases: std::array::from_fn(|c| biases[first + c]),
+            unshifted: std::array::from_fn(|c| -SHIFT * total(&of_column[first + c])),
+        });
+        Matrix { dot, length, weights: packed, columns: columns.collect() }
     }
 
     /// Columns, with those that only fill up the last group.
     pub(super) fn width(&self) -> usize {
-        self.scales.len()
+        self.columns.len() * COLUMNS
     }
 
     /// `[rows, inputs]` to `[rows, width]`.
@@ -104,44 +96,132 @@ impl Matrix {
     /// When rows or `out` are of another shape.
     pub(super) fn multiply(&self, rows: &Bytes, out: &mut [f32], then: Then) {
         assert_eq!((rows.length(), out.len()), (self.length, rows.rows() * self.width()), "rows of the matrix's shape");
-        let groups = self.unshifted.len();
+        // Each has a loop of its own, that does not ask which it is.
+        match then {
+            Then::Write => self.each(
+                rows,
+                out,
+                None,
+                #[inline(always)]
+                |x, _| x,
+            ),
+            Then::Relu => self.each(
+                rows,
+                out,
+                None,
+                #[inline(always)]
+                |x, _| if x > 0.0 { x } else { 0.0 },
+            ),
+            Then::Add => self.each(
+                rows,
+                out,
+                None,
+                #[inline(always)]
+                |x, held| x + held,
+            ),
+            Then::AddTo(others) => self.each(
+                rows,
+                out,
+                Some(others),
+                #[inline(always)]
+                |x, other| x + other,
+            ),
+        }
+    }
+
+    /// All groups of columns, and what becomes of each product and of what is in its place, or in that place of `others`.
+    fn each(&self, rows: &Bytes, out: &mut [f32], others: Option<&[f32]>, then: impl Fn(f32, f32) -> f32 + Copy) {
+        let groups = self.columns.len();
+        let mut sums = [[[0; COLUMNS]; GROUPS]; ROWS];
         for first in (0..groups).step_by(GROUPS) {
             match groups - first {
-                1 => self.some::<1>(first, rows, out, then),
-                2 => self.some::<2>(first, rows, out, then),
-                _ => self.some::<GROUPS>(first, rows, out, then),
+                1 => self.some(first, rows, &mut [[[0; COLUMNS]; 1]; ROWS], out, others, then),
+                2 => self.some(first, rows, &mut [[[0; COLUMNS]; 2]; ROWS], out, others, then),
+                _ => self.some(first, rows, &mut sums, out, others, then),
             }
         }
     }
 
-    /// `G` groups of columns, from the first on.
-    fn some<const G: usize>(&self, first: usize, rows: &Bytes, out: &mut [f32], then: Then) {
+    /// `G` groups of columns, from the first on; `sums` are overwritten.
+    fn some<const G: usize>(
+        &self,
+        first: usize,
+        rows: &Bytes,
+        sums: &mut Sums<G>,
+        out: &mut [f32],
+        others: Option<&[f32]>,
+        then: impl Fn(f32, f32) -> f32 + Copy,
+    ) {
+        let Some(columns) = self.columns[first..].first_chunk::<G>() else { return };
         let weights = &self.weights[first * self.length..][..G * self.length];
-        let unshifted = &self.unshifted[first..][..G];
-        let start = std::array::from_fn(|g| if rows.shifted() { unshifted[g] } else { [0; COLUMNS] });
         let (from, width) = (first * COLUMNS, self.width());
-        let (scales, _) = self.scales[from..].as_chunks::<COLUMNS>();
-        let (biases, _) = self.biases[from..].as_chunks::<COLUMNS>();
-        let mut sums: Sums<G> = [start; ROWS];
+        let mut start = [[0; COLUMNS]; G];
+        if rows.shifted() {
+            for g in 0..G {
+                start[g] = columns[g].unshifted;
+            }
+        }
         for (i, (block, of_rows)) in rows.blocks().enumerate() {
-            self.dot.sums(block, weights, &start, &mut sums);
-            let out = &mut out[i * ROWS * width..][..ROWS * width];
+            self.dot.sums(block, weights, &start, sums);
+            let these = i * ROWS * width..(i * ROWS + block.rows) * width;
+            let (out, others) = (&mut out[these.clone()], others.map(|others| &others[these]));
             widest(
                 #[inline(always)]
                 || {
-                    for r in 0..ROWS {
-                        let (out, _) = out[r * width + from..].as_chunks_mut::<COLUMNS>();
+                    for (r, (sums, of_row)) in sums.iter().zip(of_rows).enumerate() {
                         for g in 0..G {
+                            let place = r * width + from + g * COLUMNS;
+                            let Some(out) = out[place..].first_chunk_mut::<COLUMNS>() else { return };
+                            let other = others.and_then(|others| others[place..].first_chunk::<COLUMNS>());
                             // Apart from where it goes, so that the compiler sees that nothing of what it comes from is overwritten.
+                            let other = *other.unwrap_or(out);
                             let mut x = [0.0; COLUMNS];
                             for c in 0..COLUMNS {
-                                x[c] = (sums[r][g][c] as f32).mul_add(of_rows[r] * scales[g][c], biases[g][c]);
+                                let scale = of_row * columns[g].scales[c];
+                                x[c] = then((sums[g][c] as f32).mul_add(scale, columns[g].biases[c]), other[c]);
                             }
-                            then.finish(x, &mut out[g]);
+                            *out = x;
                         }
                     }
                 },
             );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bytes::Numbers;
+    use super::*;
+
+    #[test]
+    fn products_are_nearly_those_in_single_precision() {
+        // As many columns as fill groups of three, of one, of two; as many rows as fill blocks, and fewer.
+        for (rows, inputs, outputs) in [(16, 32, 96), (3, 32, 64), (1, 64, 40), (12, 16, 5)] {
+            let number = |i: usize| (i * 29 % 83) as f32 / 10.0 - 4.0;
+            let layer = Layer::without_bias((0..inputs * outputs).map(|i| number(i * i + 1)).collect(), outputs);
+            let matrix = Matrix::of(&[layer.clone()], None);
+            let x: Vec<f32> = (0..rows * inputs).map(number).collect();
+            let mut bytes = Bytes::default();
+            bytes.take(&x, inputs, Numbers::Any);
+            let others: Vec<f32> = (0..rows * matrix.width()).map(|i| i as f32).collect();
+            let all: [(Then, &dyn Fn(usize, f32) -> f32); 4] = [
+                (Then::Write, &|_, x| x),
+                (Then::Relu, &|_, x| x.max(0.0)),
+                (Then::Add, &|_, x| x + 100.0),
+                (Then::AddTo(&others), &|at, x| x + at as f32),
+            ];
+            for (then, wanted) in all {
+                let mut out = vec![100.0; rows * matrix.width()];
+                matrix.multiply(&bytes, &mut out, then);
+                for (r, x) in x.chunks_exact(inputs).enumerate() {
+                    for (c, y) in layer.forward(x).into_iter().enumerate() {
+                        let at = r * matrix.width() + c;
+                        let (found, wanted) = (out[at], wanted(at, y));
+                        assert!((found - wanted).abs() < 3.0, "row {r}, column {c}: {found}, not {wanted} ({then:?})");
+                    }
+                }
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Glance's own network in bytes: the fastest form of it on a CPU.
 //!
 //! Weights are rounded to 8 bits, each column of a matrix with a scale of its own, when the network is loaded; rows are rounded on the
-//! way, each with a scale of its own. Products of bytes are summed up exactly; attention, the maps added to it and the small layers of
-//! the value stay in single precision. Of moves only those are computed that are asked about.
+//! way, each with a scale of its own. Products of bytes are summed up exactly; attention stays in single precision. All that a pass reads
+//! fits in a megabyte so, which is what many processors have for a core. Of moves only those are computed that are asked about.
 
 mod attention;
 mod balance;
@@ -112,12 +112,14 @@ fn samples() -> Vec<Features> {
 
 /// Whether all that a config asks for is known here, at sizes that fill whole vectors.
 fn suits(config: &Config) -> bool {
-    let &TrunkConfig::Encoder { d_model, ffn, norm, activation, input_norm, cls_map, experts, .. } = &config.trunk
+    let TrunkConfig::Encoder { d_model, ffn, norm, activation, input_norm, smolgen, cls_map, experts, .. } =
+        &config.trunk
     else {
         return false;
     };
-    let whole = [d_model, ffn].iter().all(|size| size.is_multiple_of(dot::COLUMNS));
-    whole && norm == Norm::Rms && activation == Activation::Relu && !input_norm && !cls_map && experts.is_none()
+    let of_maps = smolgen.as_ref().map_or([0; 2], |smolgen| [smolgen.hidden, smolgen.generate]);
+    let whole = [*d_model, *ffn].iter().chain(&of_maps).all(|size| size.is_multiple_of(dot::COLUMNS));
+    whole && *norm == Norm::Rms && *activation == Activation::Relu && !input_norm && !cls_map && experts.is_none()
 }
 
 /// Whether this processor multiplies and adds in one step.

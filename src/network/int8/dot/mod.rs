@@ -22,9 +22,11 @@ pub(super) type Start<const G: usize> = [[i32; COLUMNS]; G];
 /// Sums of eight rows and `G` groups of columns.
 pub(super) type Sums<const G: usize> = [Start<G>; ROWS];
 
-/// Eight rows.
+/// Eight rows, or the last ones, with something in the place of those that would make them eight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block<'a> {
+    /// Rows.
+    pub(super) rows: usize,
     pub(super) words: &'a [Words],
     /// Empty, where the instructions take bytes.
     pub(super) wide: &'a [WideWords],
@@ -111,33 +113,39 @@ impl Dot {
     }
 
     /// The products of rows, which this has [widened](Dot::widen), and weights, which it has [arranged](Dot::arranged). Both go on for as many
-    /// words as a row is long; each sum is begun with its column's `start`.
+    /// words as a row is long; each sum is begun with its column's `start`. The sums of rows that there are not may be anything.
     #[inline]
     #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "none of theirs takes wide rows"))]
     pub(super) fn sums<const G: usize>(self, rows: Block, weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
-        let Block { words: rows, wide } = rows;
+        let Block { rows: count, words: rows, wide } = rows;
         match self.0 {
             // SAFETY: of this kind only where `all` found the instructions.
             #[cfg(target_arch = "x86_64")]
-            Kind::Vnni => unsafe { x86::vnni(rows, weights, start, sums) },
+            Kind::Vnni => unsafe {
+                match count {
+                    0 | 1 => x86::vnni::<1, G>(rows, weights, start, sums),
+                    2..=4 => x86::vnni::<4, G>(rows, weights, start, sums),
+                    _ => x86::vnni::<ROWS, G>(rows, weights, start, sums),
+                }
+            },
             // SAFETY: likewise.
             #[cfg(target_arch = "x86_64")]
-            Kind::AvxVnni => unsafe { x86::avx_vnni(rows, weights, start, sums) },
+            Kind::AvxVnni => unsafe { x86::avx_vnni(count, rows, weights, start, sums) },
             // SAFETY: likewise.
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => unsafe { x86::avx2(wide, weights, start, sums) },
+            Kind::Avx2 => unsafe { x86::avx2(count, wide, weights, start, sums) },
             // SAFETY: likewise.
             #[cfg(target_arch = "aarch64")]
             Kind::DotProduct => unsafe { arm::dot_product(rows, weights, start, sums) },
-            Kind::Portable => portable(rows, weights, start, sums),
+            Kind::Portable => portable(count, rows, weights, start, sums),
         }
     }
 }
 
-fn portable<const G: usize>(rows: &[Words], weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
+fn portable<const G: usize>(count: usize, rows: &[Words], weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
     *sums = [*start; ROWS];
     for (words, weights) in rows.iter().zip(weights.chunks_exact(G)) {
-        for r in 0..ROWS {
+        for r in 0..count {
             for g in 0..G {
                 for c in 0..COLUMNS {
                     for i in 0..4 {
@@ -176,14 +184,16 @@ mod tests {
             let (mut sums, mut wide) = ([[[0; COLUMNS]; G]; ROWS], Vec::new());
             let weights: Vec<Group> = weights.iter().map(|&group| dot.arranged(group)).collect();
             dot.widen(&rows, &mut wide);
-            dot.sums(Block { words: &rows, wide: &wide }, &weights, &start, &mut sums);
-            assert_eq!(sums, wanted, "{dot:?}");
+            for count in 1..=ROWS {
+                dot.sums(Block { rows: count, words: &rows, wide: &wide }, &weights, &start, &mut sums);
+                assert_eq!(sums[..count], wanted[..count], "{count} rows with {dot:?}");
+            }
         }
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512vl") && is_x86_feature_detected!("avx512vnni") {
             let mut sums = [[[0; COLUMNS]; G]; ROWS];
             // SAFETY: the processor has them.
-            unsafe { x86::avx_vnni_twin(&rows, &weights, &start, &mut sums) };
+            unsafe { x86::avx_vnni_twin(ROWS, &rows, &weights, &start, &mut sums) };
             assert_eq!(sums, wanted, "in 256 bits");
         }
     }

@@ -9,35 +9,47 @@ use std::arch::x86_64::{
 
 use super::{Group, ROWS, Start, Sums, WideWords, Words};
 
+/// The first `R` of the rows.
 #[target_feature(enable = "avx512f,avx512vnni")]
-pub(super) fn vnni<const G: usize>(rows: &[Words], weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
-    let mut held = [[_mm512_setzero_si512(); G]; ROWS];
+pub(super) fn vnni<const R: usize, const G: usize>(
+    rows: &[Words],
+    weights: &[Group],
+    start: &Start<G>,
+    sums: &mut Sums<G>,
+) {
+    let mut held = [[_mm512_setzero_si512(); G]; R];
     for row in &mut held {
         for g in 0..G {
             row[g] = pulp::cast(start[g]);
         }
     }
     for (words, weights) in rows.iter().zip(weights.chunks_exact(G)) {
-        for r in 0..ROWS {
+        for r in 0..R {
             let x = _mm512_set1_epi32(i32::from_ne_bytes(words[r]));
             for g in 0..G {
                 held[r][g] = _mm512_dpbusd_epi32(held[r][g], x, pulp::cast(weights[g]));
             }
         }
     }
-    for r in 0..ROWS {
+    for r in 0..R {
         for g in 0..G {
             sums[r][g] = pulp::cast(held[r][g]);
         }
     }
 }
 
-/// The same with vectors half as wide, of eight columns each.
+/// The same with vectors half as wide, of eight columns each; the first `count` of the rows, and what fills up four.
 macro_rules! vnni_256 {
     ($name:ident, $features:literal, $dpbusd:ident) => {
         #[target_feature(enable = $features)]
-        pub(super) fn $name<const G: usize>(rows: &[Words], weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
-            for first in (0..ROWS).step_by(TILE[0]) {
+        pub(super) fn $name<const G: usize>(
+            count: usize,
+            rows: &[Words],
+            weights: &[Group],
+            start: &Start<G>,
+            sums: &mut Sums<G>,
+        ) {
+            for first in (0..count.min(ROWS)).step_by(TILE[0]) {
                 for g in 0..G {
                     let start: [__m256i; TILE[1]] = pulp::cast(start[g]);
                     let mut held = [start; TILE[0]];
@@ -77,8 +89,14 @@ pub(super) fn widen(words: &[Words], wide: &mut Vec<WideWords>) {
 }
 
 #[target_feature(enable = "avx2")]
-pub(super) fn avx2<const G: usize>(rows: &[WideWords], weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
-    for first in (0..ROWS).step_by(TILE[0]) {
+pub(super) fn avx2<const G: usize>(
+    count: usize,
+    rows: &[WideWords],
+    weights: &[Group],
+    start: &Start<G>,
+    sums: &mut Sums<G>,
+) {
+    for first in (0..count.min(ROWS)).step_by(TILE[0]) {
         for g in 0..G {
             let start: [__m256i; TILE[1]] = pulp::cast(start[g]);
             let mut held = [start; TILE[0]];
