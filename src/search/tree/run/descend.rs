@@ -1,0 +1,88 @@
+//! The way from the root to a position that nobody has looked at.
+
+use super::super::nodes::Edge;
+use super::{Leaf, Run};
+use crate::board::Game;
+use crate::search::ends::ended;
+use crate::search::report::Score;
+
+/// Plies from the root that a simulation goes at most.
+const DEEPEST: usize = 200;
+
+impl Run<'_> {
+    /// Walks down to a position without an evaluation, or with an exact score; `None` where another simulation of the
+    /// same batch is waiting already.
+    pub(super) fn descend(&mut self) -> Option<Leaf> {
+        let mut path = vec![0_u32];
+        let mut game = self.task.game.clone();
+        let mut at = 0_usize;
+        let mut due = None;
+        loop {
+            self.weigh_moves(at, &game);
+            // Halving has its own moves of the root, by their places.
+            if due.is_none() && (at > 0 || self.halving.is_none()) {
+                due = self.due(at, &game, self.nodes.node(at).visits.into());
+            }
+            // Where all moves considered are proved, the others are tried by their bounds.
+            let considered = match &mut self.halving {
+                Some(root) if at == 0 => root.select(&self.nodes),
+                _ => None,
+            };
+            let edge = considered.or_else(|| self.select(at))?;
+            game.play(self.nodes.node(at).edges[edge].m);
+            match self.nodes.node(at).edges[edge].child {
+                Some(child) => {
+                    path.push(child.get());
+                    at = child.get() as usize;
+                    let node = self.nodes.node(at);
+                    let tired = path.len() > DEEPEST;
+                    if let Some(score) = node.proved.or_else(|| tired.then(|| Score::Expected(node.wdl()))) {
+                        return Some(Leaf { path, game, known: Some(score), due });
+                    }
+                    if node.edges.is_empty() && node.pending > 0 {
+                        return None;
+                    }
+                    if node.edges.is_empty() {
+                        // A batch that was cut short left it so.
+                        return Some(Leaf { path, game, known: None, due });
+                    }
+                }
+                None => {
+                    let known = ended(&game).or_else(|| self.endings(&game));
+                    let child = self.nodes.add_child(at, edge, known);
+                    let known = known.or_else(|| self.nodes.mate_at_once(child as usize, &game));
+                    path.push(child);
+                    return Some(Leaf { path, game, known, due });
+                }
+            }
+        }
+    }
+
+    /// What tablebases know, for the player to move.
+    fn endings(&mut self, game: &Game) -> Option<Score> {
+        let wdl = self.task.endings?.outcome(game)?;
+        self.tbhits += 1;
+        Some(Score::Expected(wdl))
+    }
+
+    /// The edge with the greatest upper bound; moves that are proved to lose stand back.
+    fn select(&self, at: usize) -> Option<usize> {
+        let node = self.nodes.node(at);
+        let n = (node.visits + node.pending) as f32;
+        let tried: f32 = node.edges.iter().filter(|e| self.nodes.visits(e) > 0).map(|e| e.prior).sum();
+        let untried = node.wdl().balance() - self.params.fpu_reduction * tried.sqrt();
+        let c = self.params.c_puct + self.params.c_factor * ((n + self.params.c_base) / self.params.c_base).ln();
+        let c = c * n.max(1.0).sqrt();
+        let bound = |edge: &Edge| {
+            let Some(child) = self.nodes.child(edge) else {
+                return untried + c * edge.prior;
+            };
+            let lost = matches!(child.proved, Some(Score::Mate(n)) if n > 0);
+            let value = if child.visits > 0 || child.proved.is_some() { -child.wdl().balance() } else { untried };
+            let bound = value + c * edge.prior / (1 + child.visits + child.pending) as f32;
+            if lost { bound - 1e6 } else { bound }
+        };
+        let bounds = node.edges.iter().map(bound).enumerate();
+        bounds.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(i, _)| i)
+    }
+}
