@@ -1,75 +1,20 @@
-//! The player: chooses a move from mate in one, book, tablebases and search, in this order; or as a person would.
+//! The player: what is kept from move to move, and what options change of it.
 
-use std::time::Duration;
-
-use rand::Rng;
 use shakmaty::{Color, Move, Position};
 
 use super::book::Book;
+use super::choose::Asked;
+use super::decision::{Decision, Go};
 use super::loading::{EngineError, load_evaluator};
-use super::person;
 use super::settings::{SearchName, Settings};
 use super::tablebase::Tablebases;
-use crate::board::{Conditions, Game, Pool, Terminal};
-use crate::evaluate::{Evaluation, Evaluator, Stop, Wdl};
+use crate::board::{Conditions, Game, Pool};
+use crate::evaluate::{Evaluator, Stop};
 use crate::human::{self, Dial};
-use crate::search::{
-    Answer, Branch, Kept, Limits, Line, Policy, Report, Score, Search, Task, find_mate, find_mate_by_checks,
-    mating_move,
-};
+use crate::search::{Branch, Kept, Report, Task};
 
 /// The book inside the program.
 static EMBEDDED_BOOK: &[u8] = include_bytes!("../../weights/book.bin");
-
-/// Positions of a mate by checks alone that is looked for before the tree is searched: a millisecond at most.
-const POSITIONS_OF_CHECKS: u64 = 1000;
-
-/// What one move is to be chosen under.
-#[derive(Clone, Debug, Default)]
-pub struct Go {
-    /// How far to search.
-    pub limits: Limits,
-    /// Look for a mate in at most so many moves.
-    pub mate: Option<u32>,
-    /// `go infinite` or `go ponder`: analysis, not a move to be played now.
-    pub analysis: bool,
-    /// The time given for this move alone.
-    pub move_time: Option<Duration>,
-    /// White's and Black's clocks in seconds, and the increment.
-    pub clocks: (Option<f32>, Option<f32>, Option<f32>),
-}
-
-/// Where a move came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The game is over: there is no move.
-    Over,
-    /// A mate in one.
-    Mate,
-    /// The book.
-    Book,
-    /// Tablebases.
-    Tablebase,
-    /// The search.
-    Search,
-}
-
-/// A chosen move.
-#[derive(Clone, Debug)]
-pub struct Decision {
-    /// The move; none when the game is over.
-    pub best: Option<Move>,
-    /// What the opponent is expected to answer.
-    pub ponder: Option<Move>,
-    /// Where the move came from.
-    pub source: Source,
-    /// The last report, its first line beginning with the move.
-    pub report: Report,
-    /// The network's view of the position, most probable move first.
-    pub glance: Option<Evaluation>,
-    /// The time after which a person would answer.
-    pub think: Option<Duration>,
-}
 
 /// The player, with everything that it keeps between moves.
 pub struct Engine {
@@ -259,121 +204,17 @@ impl Engine {
             kept: Some(&self.kept),
             endings: Some(&endings),
         };
-        let allowed = task.moves();
-        let mut limits = go.limits.clone();
-        if allowed.is_empty() {
-            let report = over(game);
-            tell(&report);
-            return Ok(Decision { best: None, ponder: None, source: Source::Over, report, glance: None, think: None });
-        }
-        let decide = |source, mut report: Report, tell: &mut dyn FnMut(&Report)| {
-            let glance = settings.verbose_move_stats.then(|| evaluator.glance(game, &conditions));
-            report.lines.truncate(settings.multi_pv.max(1));
-            report.hashfull = evaluator.hashfull();
-            tell(&report);
-            let line = report.lines.first().map(|l| l.moves.clone()).unwrap_or_default();
-            Decision { best: line.first().copied(), ponder: line.get(1).copied(), source, report, glance, think: None }
+        let asked = Asked {
+            task,
+            allowed: task.moves(),
+            go,
+            settings,
+            dial: &self.dial,
+            book: &self.book,
+            human_book: self.human_book.as_ref(),
+            tables: &self.tables,
         };
-        if settings.as_person() && go.mate.is_none() {
-            let (draws, rng) = (!go.analysis, &mut rand::rng());
-            let booked =
-                self.human_book.as_ref().filter(|_| draws).and_then(|b| b.pick(game.position(), &allowed, rng));
-            let (source, report) = match booked {
-                Some(m) => {
-                    limits.moves = vec![m];
-                    (Source::Book, Policy.search(&Task { limits: &limits, ..task }, tell).report)
-                }
-                None => {
-                    let chosen = person::choose(&task, &settings.style(&self.dial), settings, &self.tables, draws, rng);
-                    (if chosen.by_tables { Source::Tablebase } else { Source::Search }, chosen.report)
-                }
-            };
-            let think = settings.human_time.then(|| person::think(&task, go, settings.move_overhead, rng)).flatten();
-            return Ok(Decision { think, ..decide(source, report, tell) });
-        }
-        let several = settings.multi_pv > 1;
-        if let Some(m) = mating_move(game.position(), &allowed).filter(|_| !several) {
-            let line = Line { moves: vec![m], score: Score::Mate(1), probability: 1.0, rank: 1.0 };
-            let report = Report { depth: 1, seldepth: 1, nodes: 1, lines: vec![line], ..Report::default() };
-            return Ok(decide(Source::Mate, report, tell));
-        }
-        let booked = settings.own_book && !settings.analyse && !go.analysis && go.mate.is_none();
-        if booked && let Some(m) = self.book.pick(game.position(), &allowed, &mut rand::rng()) {
-            limits.moves = vec![m];
-            let answer = Policy.search(&Task { limits: &limits, ..task }, tell);
-            return Ok(decide(Source::Book, answer.report, tell));
-        }
-        let verdict =
-            self.tables.probe(game.position(), &allowed, settings.syzygy_probe_limit, settings.syzygy_50_move_rule);
-        let tbhits = verdict.as_ref().map_or(0, |v| v.probes);
-        if let Some(verdict) = verdict {
-            limits.moves = verdict.moves;
-            if verdict.wdl != 0 {
-                let mut report = Policy.search(&Task { limits: &limits, ..task }, tell).report;
-                let certain = Score::Expected(if verdict.wdl > 0 { Wdl::WIN } else { Wdl::LOSS });
-                report.lines.iter_mut().for_each(|line| line.score = certain);
-                report.tbhits = tbhits;
-                return Ok(decide(Source::Tablebase, report, tell));
-            }
-        }
-        let name = match settings.search {
-            search if search.needs_value() && !evaluator.has_value() => SearchName::Lookahead,
-            search => search,
-        };
-        let mate = match go.mate {
-            Some(moves) => {
-                let most = if limits.deepen || go.analysis { u64::MAX } else { 20_000_000 };
-                find_mate(game.position(), &allowed, moves, most, stop)
-            }
-            // A policy hardly thinks of the sacrifices that such mates begin with.
-            None if name == SearchName::Tree && !several => {
-                find_mate_by_checks(game, &allowed, POSITIONS_OF_CHECKS, stop)
-            }
-            None => None,
-        };
-        if let Some(moves) = mate {
-            let depth = moves.len() as u32;
-            let score = Score::mate_after(moves.len());
-            let line = Line { moves, score, probability: 1.0, rank: f32::INFINITY };
-            let report = Report { depth, seldepth: depth, nodes: 1, tbhits, lines: vec![line], ..Report::default() };
-            return Ok(decide(Source::Search, report, tell));
-        }
-        let search = name.search(settings.guards);
-        let temperature = settings.temperature;
-        let draws = temperature > 0 && !settings.analyse && !go.analysis;
-        let lines = if draws { allowed.len() } else { settings.multi_pv };
-        let whole = Task { limits: &limits, lines, ..task };
-        let Answer { mut report } = search.search(&whole, &mut |report| {
-            let tbhits = tbhits + report.tbhits;
-            let mut report = Report { tbhits, hashfull: evaluator.hashfull(), ..report.clone() };
-            report.lines.truncate(settings.multi_pv.max(1));
-            tell(&report);
-        });
-        report.tbhits += tbhits;
-        if draws {
-            let unit = search.rank_unit() * temperature as f32 / 100.0;
-            draw(&mut report.lines, unit, &mut rand::rng());
-        }
-        Ok(decide(Source::Search, report, tell))
-    }
-}
-
-/// The report of a game that is over.
-fn over(game: &Game) -> Report {
-    let score = match game.terminal() {
-        Some(Terminal::Checkmate) => Score::Mate(0),
-        _ => Score::Expected(Wdl::DRAW),
-    };
-    let line = Line { moves: Vec::new(), score, probability: 0.0, rank: 0.0 };
-    Report { lines: vec![line], ..Report::default() }
-}
-
-/// Puts a line first that was drawn with probability proportional to exp(rank / unit).
-fn draw(lines: &mut [Line], unit: f32, rng: &mut impl Rng) {
-    let best = lines.iter().map(|l| l.rank).fold(f32::NEG_INFINITY, f32::max);
-    let weights: Vec<f32> = lines.iter().map(|l| ((l.rank - best) / unit.max(1e-3)).exp()).collect();
-    if let Some(chosen) = human::draw(&weights, rng) {
-        lines[..=chosen].rotate_right(1);
+        Ok(asked.choose(tell))
     }
 }
 
@@ -381,6 +222,8 @@ fn draw(lines: &mut [Line], unit: f32, rng: &mut impl Rng) {
 mod tests {
     use super::*;
     use crate::evaluate::Scripted;
+    use crate::play::Source;
+    use crate::search::{Limits, Score};
 
     fn decide(engine: &mut Engine, fen: &str, go: &Go) -> Decision {
         let game = Game::from_fen(fen).expect(fen);
@@ -449,19 +292,5 @@ mod tests {
         assert_eq!(errors.len(), 3);
         assert!(errors.iter().all(|e| e.to_string().contains("/no/such") && e.to_string().contains("stay")));
         assert_eq!(engine.settings(), &Settings { multi_pv: 4, ..Settings::default() });
-    }
-
-    #[test]
-    fn drawing_follows_the_ranks() {
-        let m = Game::default().parse_uci("e2e4").expect("legal");
-        let line = |rank| Line { moves: vec![m], score: Score::Mate(1), probability: 0.5, rank };
-        let mut first = [0; 2];
-        for _ in 0..4000 {
-            let mut lines = vec![line(0.0), line(-1.0)];
-            draw(&mut lines, 1.0, &mut rand::rng());
-            first[usize::from(lines[0].rank < -0.5)] += 1;
-        }
-        // e⁰ : e⁻¹ is 73 : 27.
-        assert!((900..1260).contains(&first[1]), "{first:?}");
     }
 }

@@ -1,7 +1,9 @@
 //! How a move is chosen, in order: mate in one, book, tablebase, search; and the clock.
 
 mod book;
+mod choose;
 mod clock;
+mod decision;
 mod engine;
 mod lag;
 mod loading;
@@ -11,7 +13,8 @@ mod tablebase;
 
 pub use book::{Book, BookError};
 pub use clock::Clock;
-pub use engine::{Decision, Engine, Go, Source};
+pub use decision::{Decision, Go, Source};
+pub use engine::Engine;
 pub use lag::Lag;
 pub use loading::{EngineError, embedded_weights};
 pub use settings::{SearchName, Settings, UnknownSearch};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand::Rng;
 use shakmaty::{Move, Position};
 
-use super::engine::Go;
+use super::decision::Go;
 use super::settings::Settings;
 use super::tablebase::Tablebases;
 use crate::board::{Conditions, Game, Repetitions, fair_share};
@@ -182,7 +182,7 @@ mod tests {
         engine
     }
 
-    fn go(engine: &mut Engine, game: &Game) -> super::super::engine::Decision {
+    fn go(engine: &mut Engine, game: &Game) -> super::super::Decision {
         engine.go(game, &Go::default(), &Stop::new(false, None), &mut |_| {}).expect("scripted")
     }
 
