@@ -200,25 +200,28 @@ mod tests {
         for (rows, inputs, outputs) in [(16, 32, 96), (3, 32, 64), (1, 64, 40), (12, 16, 5)] {
             let number = |i: usize| (i * 29 % 83) as f32 / 10.0 - 4.0;
             let layer = Layer::without_bias((0..inputs * outputs).map(|i| number(i * i + 1)).collect(), outputs);
-            let matrix = Matrix::of(&[layer.clone()], None);
+            let matrix = Matrix::of(std::slice::from_ref(&layer), None);
             let x: Vec<f32> = (0..rows * inputs).map(number).collect();
             let mut bytes = Bytes::default();
             bytes.take(&x, inputs, Numbers::Any);
             let others: Vec<f32> = (0..rows * matrix.width()).map(|i| i as f32).collect();
-            let all: [(Then, &dyn Fn(usize, f32) -> f32); 4] = [
-                (Then::Write, &|_, x| x),
-                (Then::Relu, &|_, x| x.max(0.0)),
-                (Then::Add, &|_, x| x + 100.0),
-                (Then::AddTo(&others), &|at, x| x + at as f32),
-            ];
-            for (then, wanted) in all {
+            for then in [Then::Write, Then::Relu, Then::Add, Then::AddTo(&others)] {
                 let mut out = vec![100.0; rows * matrix.width()];
                 matrix.multiply(&bytes, &mut out, then);
                 for (r, x) in x.chunks_exact(inputs).enumerate() {
                     for (c, y) in layer.forward(x).into_iter().enumerate() {
                         let at = r * matrix.width() + c;
-                        let (found, wanted) = (out[at], wanted(at, y));
-                        assert!((found - wanted).abs() < 3.0, "row {r}, column {c}: {found}, not {wanted} ({then:?})");
+                        let wanted = match then {
+                            Then::Write => y,
+                            Then::Relu => y.max(0.0),
+                            Then::Add => y + 100.0,
+                            Then::AddTo(others) => y + others[at],
+                        };
+                        assert!(
+                            (out[at] - wanted).abs() < 3.0,
+                            "row {r}, column {c}: {}, not {wanted} ({then:?})",
+                            out[at]
+                        );
                     }
                 }
             }
