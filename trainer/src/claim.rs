@@ -24,7 +24,7 @@ pub enum ClaimError {
 /// however it ends.
 #[derive(Debug)]
 pub struct Claim {
-    _lock: File,
+    lock: File,
 }
 
 impl Claim {
@@ -40,12 +40,21 @@ impl Claim {
         fs::create_dir_all(folder).map_err(fail)?;
         let lock = File::create(folder.join(Claim::FILE)).map_err(fail)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Claim { _lock: lock }),
+            Ok(()) => Ok(Claim { lock }),
             Err(TryLockError::WouldBlock) => Err(ClaimError::Taken(folder.to_owned())),
             // Some file systems, most of them on other machines, have no locks: better no claim than no work.
-            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => Ok(Claim { _lock: lock }),
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => Ok(Claim { lock }),
             Err(TryLockError::Error(error)) => Err(fail(error)),
         }
+    }
+}
+
+impl Drop for Claim {
+    /// Gives it back here and now. Closing the file alone would not, as long as a program that is just being started, by another thread, has a
+    /// copy of it.
+    fn drop(&mut self) {
+        // What fails here ends with the program.
+        let _ = self.lock.unlock();
     }
 }
 
@@ -60,8 +69,10 @@ mod tests {
         let error = Claim::of(&folder.join("run")).expect_err("taken").to_string();
         assert!(error.contains("run: another glance-trainer is at work in it"), "{error}");
         Claim::of(&folder.join("other")).expect("another folder is free");
+        let copy = first.lock.try_clone().expect("copied");
         drop(first);
         Claim::of(&folder.join("run")).expect("free again");
+        drop(copy);
         fs::write(folder.join("file"), "").expect("writable");
         let error = Claim::of(&folder.join("file")).expect_err("no folder").to_string();
         assert!(error.contains("file: "), "{error}");
