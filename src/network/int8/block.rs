@@ -159,12 +159,8 @@ impl Generator {
         bytes: &mut Bytes,
     ) {
         let compressed: Vec<f32> = squares.flat_map(|square| &square[..self.compress]).copied().collect();
-        let mut hidden = vec![0.0; self.hidden.width()];
-        bytes.take(&compressed, compressed.len(), Numbers::Any);
-        self.hidden.multiply(bytes, &mut hidden, Then::Relu);
-        let mut codes = vec![0.0; self.generate.width()];
-        bytes.take(&hidden, hidden.len(), Numbers::Positive);
-        self.generate.multiply(bytes, &mut codes, Then::Write);
+        let hidden = self.hidden.row(&compressed, Numbers::Any, Then::Relu, bytes);
+        let mut codes = self.generate.row(&hidden, Numbers::Positive, Then::Write, bytes);
         let generate = codes.len() / self.heads;
         rms_norm(&mut codes, generate, EPSILON as f32);
         bytes.take(&codes, generate, Numbers::Any);

@@ -82,10 +82,7 @@ impl Heads {
         let value = self.value.as_ref().map_or_else(Vec::new, |value| {
             let squares = rows.chunks_exact(width).flat_map(|row| &row[2 * self.dim..][..value.compress]);
             let compressed: Vec<f32> = squares.map(|x| x.max(0.0)).collect();
-            let mut hidden = vec![0.0; value.hidden.width()];
-            bytes.take(&compressed, compressed.len(), Numbers::Positive);
-            value.hidden.multiply(bytes, &mut hidden, Then::Relu);
-            value.out.forward(&hidden)
+            value.out.forward(&value.hidden.row(&compressed, Numbers::Positive, Then::Relu, bytes))
         });
         (logits, value)
     }

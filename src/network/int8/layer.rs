@@ -59,10 +59,10 @@ impl Layer {
     /// `[inputs]` to `[outputs]`, in single precision.
     pub(super) fn forward(&self, x: &[f32]) -> Vec<f32> {
         let stride = self.outputs();
-        let mut out = vec![0.0; stride];
+        let mut out = self.biases.clone();
         let x = Left::Plain(Rows { numbers: x, stride: x.len() });
         let weights = Rows { numbers: &self.weights, stride };
-        product(x, weights, Begin::From(&self.biases), &mut out, stride, [1, self.inputs(), stride]);
+        product(x, weights, Begin::Held, &mut out, stride, [1, self.inputs(), stride]);
         out
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::vectors::widest;
 use super::balance::Balance;
-use super::bytes::{Bytes, SHIFT};
+use super::bytes::{Bytes, Numbers, SHIFT};
 use super::dot::{COLUMNS, Dot, Group, ROWS, Sums};
 use super::layer::Layer;
 
@@ -93,7 +93,7 @@ impl Matrix {
     /// `[rows, inputs]` to `[rows, width]`.
     ///
     /// # Panics
-    /// When rows or `out` are of another shape.
+    /// When rows, `out` or what is added are of another shape.
     pub(super) fn multiply(&self, rows: &Bytes, out: &mut [f32], then: Then) {
         assert_eq!((rows.length(), out.len()), (self.length, rows.rows() * self.width()), "rows of the matrix's shape");
         // Each has a loop of its own, that does not ask which it is.
@@ -119,14 +119,25 @@ impl Matrix {
                 #[inline(always)]
                 |x, held| x + held,
             ),
-            Then::AddTo(others) => self.each(
-                rows,
-                out,
-                Some(others),
-                #[inline(always)]
-                |x, other| x + other,
-            ),
+            Then::AddTo(others) => {
+                assert_eq!(others.len(), out.len(), "numbers of the products' shape");
+                self.each(
+                    rows,
+                    out,
+                    Some(others),
+                    #[inline(always)]
+                    |x, other| x + other,
+                );
+            }
         }
+    }
+
+    /// One row of inputs to one of outputs.
+    pub(super) fn row(&self, x: &[f32], numbers: Numbers, then: Then, bytes: &mut Bytes) -> Vec<f32> {
+        let mut out = vec![0.0; self.width()];
+        bytes.take(x, x.len(), numbers);
+        self.multiply(bytes, &mut out, then);
+        out
     }
 
     /// All groups of columns, and what becomes of each product and of what is in its place, or in that place of `others`.
@@ -191,7 +202,6 @@ impl Matrix {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bytes::Numbers;
     use super::*;
 
     #[test]

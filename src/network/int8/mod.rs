@@ -1,8 +1,8 @@
 //! Glance's own network in bytes: the fastest form of it on a CPU.
 //!
 //! Weights are rounded to 8 bits, each column of a matrix with a scale of its own, when the network is loaded; rows are rounded on the
-//! way, each with a scale of its own. Products of bytes are summed up exactly; attention stays in single precision. All that a pass reads
-//! fits in a megabyte so, which is what many processors have for a core. Of moves only those are computed that are asked about.
+//! way, each with a scale of its own. Products of bytes are summed up exactly; attention stays in single precision. The weights of a
+//! small network fit in a megabyte so, which is what many processors have for a core. Of moves only those are computed that are asked about.
 
 mod attention;
 mod balance;
