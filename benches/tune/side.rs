@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use glance::board::{Conditions, Game};
+use glance::board::{Conditions, Game, Pool};
 use glance::evaluate::{Evaluator, Stop};
 use glance::play::Clock;
 use glance::search::{Exchanges, Kept, Limits, Search, Task, Tree};
@@ -14,6 +14,7 @@ const ABSENT: Exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 0.0, 
 #[derive(Clone, Copy)]
 pub struct Side {
     tree: Tree,
+    conditions: Conditions,
     nodes: u64,
     /// Milliseconds for a game, instead of nodes for a move; none where it is 0.
     clock: i64,
@@ -23,7 +24,7 @@ pub struct Side {
 
 impl Default for Side {
     fn default() -> Side {
-        Side { tree: Tree::default(), nodes: 32, clock: 0, increment: 0 }
+        Side { tree: Tree::default(), conditions: Conditions::STRONGEST, nodes: 32, clock: 0, increment: 0 }
     }
 }
 
@@ -52,6 +53,12 @@ impl Side {
             "falling" => effort.falling = value.into(),
             "doubt" => effort.doubt = value.into(),
             "sure" => effort.sure = value.into(),
+            "rating" => {
+                let rating = (value > 0.0).then_some(value);
+                self.conditions.white.rating = rating;
+                self.conditions.black.rating = rating;
+            }
+            "pool" => self.conditions.pool = Pool::ALL.get(value as usize).copied().filter(|_| value >= 0.0),
             "nodes" => self.nodes = value as u64,
             "clock" => self.clock = value as i64,
             "increment" => self.increment = value as i64,
@@ -75,7 +82,7 @@ impl Side {
     ) -> Option<Move> {
         let task = Task {
             game,
-            conditions: &Conditions::STRONGEST,
+            conditions: &self.conditions,
             limits,
             lines: 1,
             stop,

@@ -1,4 +1,4 @@
-//! Two sides at the same test positions (EPD): the best moves named by `bm`, or points for each move in `c8` and `c9` as the Strategic
+//! Several sides at the same test positions (EPD): the best moves named by `bm`, or points for each move in `c8` and `c9` as the Strategic
 //! Test Suite gives them. Positions without either (`am` alone) are left out.
 
 use std::collections::HashMap;
@@ -44,29 +44,24 @@ impl Problem {
     }
 }
 
-pub fn compare(a: &Side, b: &Side, path: &str, threads: usize) {
+/// Prints each side's points, and how much better than the first it is.
+pub fn compare(sides: &[(char, Side)], path: &str, threads: usize) {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let problems: Vec<Problem> = text.lines().filter_map(Problem::read).collect();
     if problems.is_empty() {
         println!("suite='{path}': no test positions there");
         return;
     }
-    let points = each(
+    let points: Vec<Vec<f64>> = each(
         &problems,
         threads,
-        |p, cache| (p.points(a, cache), p.points(b, cache)),
-        |found| {
-            eprint!("\r{} of {}", found.len(), problems.len());
-        },
+        |p, cache| sides.iter().map(|(_, side)| p.points(side, cache)).collect(),
+        |found| eprint!("\r{} of {}", found.len(), problems.len()),
     );
-    let share = |of: fn(&(f64, f64)) -> f64| 100.0 * mean(points.iter().map(of)).0;
-    let (gain, error) = mean(points.iter().map(|p| p.0 - p.1));
-    println!(
-        "\r{path}: A {:.1} %, B {:.1} % of the points of {} positions; A is better by {:+.1} ± {:.1}",
-        share(|p| p.0),
-        share(|p| p.1),
-        points.len(),
-        100.0 * gain,
-        100.0 * error
-    );
+    println!("\r{path}: the points of {} positions", points.len());
+    for (i, (letter, _)) in sides.iter().enumerate() {
+        let (share, _) = mean(points.iter().map(|p| p[i]));
+        let (gain, error) = mean(points.iter().map(|p| p[i] - p[0]));
+        println!("{letter}: {:.2} %, {:+.2} ± {:.2}", 100.0 * share, 100.0 * gain, 100.0 * error);
+    }
 }
