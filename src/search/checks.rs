@@ -1,8 +1,9 @@
 //! Which moves give check, without playing them: most do not, and a search of checks asks this of all.
 
-use shakmaty::attacks::{self, aligned, between, bishop_attacks, knight_attacks, pawn_attacks, rook_attacks};
+use shakmaty::attacks::{self, aligned, bishop_attacks, knight_attacks, pawn_attacks, rook_attacks};
 use shakmaty::{Bitboard, Chess, Move, Piece, Position, Role, Square};
 
+use super::lines::alone;
 use crate::board::played;
 
 /// From where the player to move gives check.
@@ -22,11 +23,7 @@ impl<'a> Checks<'a> {
     pub(super) fn of(position: &'a Chess) -> Option<Checks<'a>> {
         let (board, turn) = (position.board(), position.turn());
         let king = board.king_of(!turn)?;
-        let (occupied, own) = (board.occupied(), board.by_color(turn));
-        let sliders = own
-            & (rook_attacks(king, Bitboard::EMPTY) & board.rooks_and_queens()
-                | bishop_attacks(king, Bitboard::EMPTY) & board.bishops_and_queens());
-        let alone = |slider| Some(between(king, slider) & occupied).filter(|men| men.count() == 1);
+        let occupied = board.occupied();
         Some(Checks {
             position,
             king,
@@ -34,7 +31,7 @@ impl<'a> Checks<'a> {
             knights: knight_attacks(king),
             diagonal: bishop_attacks(king, occupied),
             straight: rook_attacks(king, occupied),
-            before: sliders.into_iter().filter_map(alone).fold(Bitboard::EMPTY, |all, men| all | men) & own,
+            before: alone(board, king, turn) & board.by_color(turn),
         })
     }
 

@@ -5,6 +5,7 @@
 
 use shakmaty::{Chess, Move, Position, Role};
 
+use super::captures::captures;
 use super::material::{balance, captured, value};
 use super::see::loses;
 use crate::board::played;
@@ -93,13 +94,13 @@ pub(super) fn play_out(position: &Chess, mut alpha: f32, beta: f32, plies: u32, 
         return 0.0;
     }
     *left -= 1;
-    let mut moves = position.legal_moves();
-    let mut best = 0.0;
-    if position.is_check() {
-        best = -MATED;
+    let (mut moves, mut best) = if position.is_check() {
+        (position.legal_moves(), -MATED)
     } else {
-        moves.retain(|&mut m| if m.is_capture() { !loses(position, m) } else { m.promotion() == Some(Role::Queen) });
-    }
+        let mut moves = captures(position);
+        moves.retain(|&mut m| !loses(position, m));
+        (moves, 0.0)
+    };
     // The dearest first, taken by the cheapest.
     moves.sort_by(|&a, &b| won(b).total_cmp(&won(a)).then(value(a.role()).total_cmp(&value(b.role()))));
     for m in moves {

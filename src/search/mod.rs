@@ -4,9 +4,11 @@
 //! All searches stand behind one trait, take any [`Evaluator`](crate::evaluate::Evaluator), and end within one small
 //! piece of a batch of the stop signal.
 
+mod captures;
 mod checks;
 mod ends;
 mod exchange;
+mod lines;
 mod lookahead;
 mod mate;
 mod material;

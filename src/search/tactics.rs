@@ -6,6 +6,7 @@
 
 use shakmaty::{Chess, Move, Position};
 
+use super::checks::Checks;
 use super::exchange::{MATED, play_out, won};
 use super::material::value;
 use super::see::loses;
@@ -138,12 +139,13 @@ impl Scout<'_> {
         let quiet = check || plies > 1 || alpha < 0.0;
         moves.sort_by_cached_key(|&m| std::cmp::Reverse(order(position, m)));
         let (after, checks) = if check { (plies, checks.saturating_sub(1)) } else { (plies - 1, checks) };
+        let loud = if quiet { None } else { Checks::of(position) };
         let mut best = f32::NEG_INFINITY;
         for m in moves {
-            let (next, here) = (played(position, m), won(m));
-            if quiet || here > 0.0 || next.is_check() {
+            let here = won(m);
+            if quiet || here > 0.0 || loud.as_ref().is_some_and(|checks| checks.is_given_by(m)) {
                 alpha = alpha.max(best);
-                best = best.max(here - self.best(&next, here - beta, here - alpha, after, checks));
+                best = best.max(here - self.best(&played(position, m), here - beta, here - alpha, after, checks));
             } else {
                 best = best.max(0.0);
             }
