@@ -143,7 +143,7 @@ impl Scout<'_> {
         let mut best = f32::NEG_INFINITY;
         for m in moves {
             let here = won(m);
-            if quiet || here > 0.0 || loud.as_ref().is_some_and(|checks| checks.is_given_by(m)) {
+            if quiet || here > 0.0 || loud.as_ref().is_some_and(|loud| loud.is_given_by(m)) {
                 alpha = alpha.max(best);
                 best = best.max(here - self.best(&played(position, m), here - beta, here - alpha, after, checks));
             } else {
