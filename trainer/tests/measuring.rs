@@ -2,11 +2,13 @@
 
 mod common;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use common::{Folder, behind_header, seeded, text, write_games};
+use glance::board::write_fen;
 use glance::network::{Config, Precision, TimeHead, save};
-use glance_trainer::data::shard::GameResult;
+use glance_trainer::data::shard::{GameResult, Shard};
 
 /// A folder with a shard of two games, and random weights.
 fn folder(name: &str) -> Folder {
@@ -74,6 +76,7 @@ fn what_cannot_be_measured_is_said_in_one_line() {
         ("measure --weights w.safetensors --data data --count 50 --engine /no/engine", "/no/engine"),
         ("label data/masters.games --out labels --engine /no/engine", "/no/engine"),
         ("label w.safetensors --out labels", "w.safetensors"),
+        ("label data/masters.games --out labels --tree 40 --weights none.safetensors", "none.safetensors"),
         ("train --recipe none.toml --data data --run r", "none.toml"),
         ("export --run nowhere --out o", "nowhere"),
         ("average w.safetensors none.safetensors --out a", "none.safetensors"),
@@ -165,6 +168,25 @@ fn labels_are_written_from_whites_side_and_go_on_where_they_stopped() {
     assert_eq!(rows.len(), 25);
     assert!(rows.iter().all(|(fen, cp)| *cp == if fen.contains(" w ") { 17 } else { -17 }), "{rows:?}");
     assert!(rows.iter().all(|(fen, _)| fen.split(' ').count() == 4));
+
+    // What a search looks at: the same each time, all different, and not where it begins from only.
+    let looked = |out: &str| {
+        let of_tree = "--tree 40 --weights w.safetensors --looks 0.5 --one-random 0 --two-random 0";
+        let out_of = folder.trainer(&format!("{} {of_tree}", command(out)));
+        assert!(out_of.status.success(), "{}", text(&out_of.stderr));
+        parts(out)
+    };
+    let rows = looked("looked");
+    let different: HashSet<&String> = rows.iter().map(|(fen, _)| fen).collect();
+    assert_eq!((rows.len(), different.len()), (25, 25));
+    let shard = Shard::open(&folder.0.join("data/masters.games")).expect("a shard");
+    let records = (0..shard.len()).map(|i| shard.game(i).expect("a game"));
+    let placement = |fen: &str| fen.split(' ').next().map(str::to_owned);
+    let of_games: HashSet<_> =
+        records.flat_map(|r| r.line().map(|(p, _)| placement(&write_fen(&p))).collect::<Vec<_>>()).collect();
+    assert!(rows.iter().filter(|(fen, _)| !of_games.contains(&placement(fen))).count() > 12, "{rows:?}");
+    std::fs::remove_file(folder.0.join("looked/part-00001.parquet")).expect("removed");
+    assert_eq!(looked("looked"), rows);
 }
 
 fn rows(folder: &Path) -> Vec<(String, i16)> {

@@ -1,14 +1,16 @@
 //! `label`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use glance::evaluate::{BackendName, open};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{Anyhow, cores, on_interrupt};
 use crate::data::engine::EngineOptions;
-use crate::data::label::{Options, label};
+use crate::data::label::{Looks, Options, label};
 
 #[derive(Args)]
 pub(super) struct Label {
@@ -42,6 +44,15 @@ pub(super) struct Label {
     /// Share of positions after two random moves
     #[arg(long, default_value_t = 0.11, value_parser = share)]
     two_random: f64,
+    /// Label what a tree search of so many positions looks at from there, instead of where it begins
+    #[arg(long, value_name = "NODES", requires = "weights", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    tree: Option<u64>,
+    /// The network that looks
+    #[arg(long, requires = "tree")]
+    weights: Option<PathBuf>,
+    /// Share of what it looks at that is labelled
+    #[arg(long, default_value_t = 0.2, value_parser = some_share)]
+    looks: f64,
     /// Seed of the draw
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -54,6 +65,10 @@ fn share(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|s| (0.0..=1.0).contains(s)).ok_or_else(|| "0 to 1 is allowed".into())
 }
 
+fn some_share(text: &str) -> Result<f64, String> {
+    share(text).ok().filter(|&s| s > 0.0).ok_or_else(|| "more than 0, up to 1 is allowed".into())
+}
+
 /// "Hash=16" as a pair.
 pub(super) fn name_and_value(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("NAME=VALUE is expected")?;
@@ -62,6 +77,14 @@ pub(super) fn name_and_value(text: &str) -> Result<(String, String), String> {
 
 impl Label {
     pub(super) fn run(self) -> Result<(), Anyhow> {
+        let looks = match (self.tree, &self.weights) {
+            (Some(nodes), Some(path)) => {
+                let weights = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
+                let evaluator = Arc::from(open(&weights, BackendName::default(), 1)?);
+                Some(Looks { evaluator, nodes, share: self.looks })
+            }
+            _ => None,
+        };
         let options = Options {
             games: self.games,
             out: self.out,
@@ -69,6 +92,7 @@ impl Label {
             part: self.part,
             from_ply: self.from_ply,
             random: [self.one_random, self.two_random],
+            looks,
             seed: self.seed,
             engine: EngineOptions {
                 program: self.engine,

@@ -1,7 +1,9 @@
-//! Evaluations by another engine: positions drawn from games, raw or after one or two random moves, written as Parquet
-//! with the columns of Lichess's evaluations.
+//! Evaluations by another engine: positions drawn from games, raw or after one or two random moves, or those that a search looks at from there,
+//! written as Parquet with the columns of Lichess's evaluations.
 
-use std::collections::{BTreeMap, HashSet};
+mod draw;
+
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,19 +12,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use arrow_array::{Int16Array, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use crossbeam_channel::unbounded;
-use glance::board::{Game, write_fen};
+use glance::board::write_fen;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
 use shakmaty::{Chess, Position};
 
-use super::convert::position_key;
 use super::engine::{Engine, EngineError, EngineOptions, Opinion};
-use super::shard;
 use super::shard::{Kind, Shard, ShardError};
 use crate::claim::{Claim, ClaimError};
+use draw::Draw;
+
+pub use draw::Looks;
 
 /// What is to be labelled.
 #[derive(Clone, Debug)]
@@ -39,6 +40,8 @@ pub struct Options {
     pub from_ply: usize,
     /// Shares of positions after one and after two random moves.
     pub random: [f64; 2],
+    /// What is labelled in the place of these positions.
+    pub looks: Option<Looks>,
     /// Seed of the draw: the same seed draws the same positions.
     pub seed: u64,
     /// The engine.
@@ -94,7 +97,7 @@ pub fn label(options: &Options, told: &(dyn Fn(usize) + Sync)) -> Result<usize, 
         return Err(LabelError::NoGames(bad.path().to_owned()));
     }
     let _claim = Claim::of(&options.out)?;
-    let mut draw = Draw { shards, seen: HashSet::new(), rng: StdRng::seed_from_u64(options.seed) };
+    let mut draw = Draw::new(shards, options.seed);
     let mut done = 0;
     for part in 0..options.count.div_ceil(options.part.max(1)) {
         let size = options.part.min(options.count - done);
@@ -109,60 +112,6 @@ pub fn label(options: &Options, told: &(dyn Fn(usize) + Sync)) -> Result<usize, 
         told(done);
     }
     Ok(done)
-}
-
-struct Draw {
-    shards: Vec<Shard>,
-    seen: HashSet<u64>,
-    rng: StdRng,
-}
-
-impl Draw {
-    /// The next so many positions, all different; `None` when the games have no more.
-    fn positions(&mut self, size: usize, options: &Options) -> Option<Vec<Chess>> {
-        let mut positions = Vec::with_capacity(size);
-        let mut failures = 0;
-        while positions.len() < size {
-            match self.position(options) {
-                Some(position) => {
-                    positions.push(position);
-                    failures = 0;
-                }
-                None => failures += 1,
-            }
-            if failures > 10_000 {
-                return None;
-            }
-        }
-        Some(positions)
-    }
-
-    /// A new position, unless this draw fails.
-    fn position(&mut self, options: &Options) -> Option<Chess> {
-        let rng = &mut self.rng;
-        let total: usize = self.shards.iter().map(Shard::len).sum();
-        let mut i = rng.random_range(0..total);
-        let shard = self.shards.iter().find(|s| {
-            let here = i < s.len();
-            i -= if here { 0 } else { s.len() };
-            here
-        })?;
-        let game = shard.game(i)?;
-        let ply =
-            (game.ranks.len() > options.from_ply).then(|| rng.random_range(options.from_ply..game.ranks.len()))?;
-        let (mut position, _) = game.line().nth(ply)?;
-        let at = rng.random::<f64>();
-        let [one, two] = options.random;
-        let moves = if at < two { 2 } else { usize::from(at < one + two) };
-        for _ in 0..moves {
-            let legal = position.legal_moves();
-            (!legal.is_empty()).then_some(())?;
-            position.play_unchecked(legal[rng.random_range(0..legal.len())]);
-        }
-        (Game::new(position.clone()).terminal().is_none()).then_some(())?;
-        let key = position_key(&shard::encode_position(&position, 0, 0, 0)?);
-        self.seen.insert(key).then_some(position)
-    }
 }
 
 /// A position's FEN without the move numbers, as Lichess's evaluations have it.
