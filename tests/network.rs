@@ -4,7 +4,7 @@ mod common;
 
 use burn::module::Module;
 use glance::board::{Conditions, Game};
-use glance::evaluate::{BackendName, Evaluator, NetworkEvaluator, Query, Stop, open};
+use glance::evaluate::{BackendName, Evaluation, Evaluator, NetworkEvaluator, Query, Stop, open};
 use glance::network::{Config, Int8, Network, Norm, Precision, Trunk, WeightsError, load, read_config, save};
 use shakmaty::Position;
 
@@ -103,25 +103,44 @@ fn a_deeper_network_says_the_same_until_it_is_trained() {
     let shipped = load::<Flex>(glance::play::embedded_weights(), &Default::default()).expect("the shipped weights");
     let Trunk::Encoder { layers, .. } = shipped.config().trunk else { panic!("an encoder") };
     let parameters = shipped.num_params();
-    let of = |network: &Network<Flex>| {
-        let bytes = save(network, Precision::Full).expect("saved");
-        let evaluator = NetworkEvaluator::<Flex>::new(&bytes, Default::default(), 1).expect("its own weights");
-        let mut found = Vec::new();
-        common::random_positions(20, |game| found.push(evaluator.glance(game, &Conditions::default())));
-        found
-    };
-    let said = of(&shipped);
+    let said = all_said(&shipped);
     // Once for each block, and unevenly.
     for more in [2 * layers, 2 * layers + 1] {
         let deeper = shipped.clone().deeper(more);
         assert!(matches!(deeper.config().trunk, Trunk::Encoder { layers, .. } if layers == more));
         assert!(deeper.num_params() > parameters);
-        for (a, b) in said.iter().zip(of(&deeper)) {
+        for (a, b) in said.iter().zip(all_said(&deeper)) {
             assert!(a.moves.iter().zip(&b.moves).all(|(a, b)| a.m == b.m && a.logit == b.logit));
             assert_eq!(a.wdl, b.wdl);
         }
     }
     assert_eq!(shipped.clone().deeper(1).config(), shipped.config(), "none is taken away");
+}
+
+#[test]
+fn a_wider_network_says_the_same_until_it_is_trained() {
+    let shipped = load::<Flex>(glance::play::embedded_weights(), &Default::default()).expect("the shipped weights");
+    let Trunk::Encoder { ffn, .. } = shipped.config().trunk else { panic!("an encoder") };
+    let (parameters, said) = (shipped.num_params(), all_said(&shipped));
+    for more in [ffn + 16, 2 * ffn] {
+        let wider = shipped.clone().wider(more);
+        assert_eq!(wider.num_params(), wider.config().parameters());
+        assert!(wider.num_params() > parameters);
+        for (a, b) in said.iter().zip(all_said(&wider)) {
+            assert!(a.moves.iter().all(|a| (a.probability - b.probability(a.m)).abs() < 1e-5));
+            assert!((a.wdl.balance() - b.wdl.balance()).abs() < 1e-5);
+        }
+    }
+    assert_eq!(shipped.clone().wider(ffn - 16).config(), shipped.config(), "none is taken away");
+}
+
+/// What a network says of some positions, once it has been saved and loaded.
+fn all_said(network: &Network<Flex>) -> Vec<Evaluation> {
+    let bytes = save(network, Precision::Full).expect("saved");
+    let evaluator = NetworkEvaluator::<Flex>::new(&bytes, Default::default(), 1).expect("its own weights");
+    let mut found = Vec::new();
+    common::random_positions(20, |game| found.push(evaluator.glance(game, &Conditions::default())));
+    found
 }
 
 #[test]

@@ -123,6 +123,15 @@ impl<B: Kernels> Block<B> {
         Block { out: block.out.silent(), ffn, ..block }
     }
 
+    /// The block with a feed-forward part of so many hidden numbers, if it has fewer, that gives the same.
+    pub(super) fn wider(self, ffn: usize) -> Self {
+        let ffn = match self.ffn {
+            Ffn::Dense(own) => Ffn::Dense(own.wider(ffn)),
+            Ffn::Mixture(own) => Ffn::Mixture(own.wider(ffn)),
+        };
+        Block { ffn, ..self }
+    }
+
     fn shape(&self) -> Shape {
         let [tokens, heads] = self.shape;
         Shape { tokens, heads }

@@ -43,6 +43,17 @@ impl<B: Kernels> FeedForward<B> {
         FeedForward { down: self.down.silent(), ..self }
     }
 
+    /// With so many hidden numbers, if it has fewer: it gives the same, as the new ones count for nothing yet (Net2Net, Chen et al. 2016, has
+    /// them copied in the place of drawn).
+    pub(super) fn wider(self, ffn: usize) -> Self {
+        FeedForward {
+            gate: self.gate.map(|gate| gate.with_outputs(ffn, 1.0)),
+            up: self.up.with_outputs(ffn, 1.0),
+            down: self.down.with_inputs(ffn),
+            ..self
+        }
+    }
+
     /// `[rows, d]` to the same.
     pub(super) fn forward(&self, x: Tensor<B, 2>) -> Tensor<B, 2> {
         let hidden = self.up.forward(x.clone());
@@ -120,6 +131,11 @@ impl<B: Kernels> Mixture<B> {
     /// The same, but that all experts give zeros, as [`FeedForward::silent`].
     pub(super) fn silent(self) -> Self {
         Mixture { experts: self.experts.into_iter().map(FeedForward::silent).collect(), ..self }
+    }
+
+    /// The same with so many hidden numbers in each expert, as [`FeedForward::wider`].
+    pub(super) fn wider(self, ffn: usize) -> Self {
+        Mixture { experts: self.experts.into_iter().map(|expert| expert.wider(ffn)).collect(), ..self }
     }
 
     /// `[rows, d]` to the same, and the router's losses `[1]`. Rows beyond an expert's capacity give zero; there is a limit

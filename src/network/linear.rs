@@ -31,6 +31,30 @@ impl<B: Kernels> Linear<B> {
         }
     }
 
+    /// With so many outputs, if it has fewer: to the new ones lead weights as [`new`](Linear::new) draws them.
+    pub(super) fn with_outputs(self, to: usize, gain: f64) -> Linear<B> {
+        let ([from, own], device) = (self.weight.dims(), self.weight.device());
+        if to <= own {
+            return self;
+        }
+        let new = Linear::new(from, to - own, gain, self.bias.is_some(), &device);
+        let bias = self.bias.zip(new.bias).map(|(own, new)| Tensor::cat(vec![own.val(), new.val()], 0).detach());
+        Linear {
+            weight: Param::from_tensor(Tensor::cat(vec![self.weight.val(), new.weight.val()], 1).detach()),
+            bias: bias.map(Param::from_tensor),
+        }
+    }
+
+    /// With so many inputs, if it has fewer: the new ones count for nothing.
+    pub(super) fn with_inputs(self, from: usize) -> Linear<B> {
+        let ([own, to], device) = (self.weight.dims(), self.weight.device());
+        if from <= own {
+            return self;
+        }
+        let new = Tensor::zeros([from - own, to], &device);
+        Linear { weight: Param::from_tensor(Tensor::cat(vec![self.weight.val(), new], 0).detach()), ..self }
+    }
+
     /// `[rows, in] → [rows, out]`
     pub(crate) fn forward(&self, x: Tensor<B, 2>) -> Tensor<B, 2> {
         let y = product(x, self.weight.val());

@@ -89,6 +89,14 @@ impl<B: Kernels> Network<B> {
         self
     }
 
+    /// The same network with so many hidden numbers in each feed-forward part of its encoder, if it has fewer: it says the same until the
+    /// new ones are trained.
+    pub fn wider(mut self, ffn: usize) -> Network<B> {
+        self.config.trunk = self.config.trunk.wider(ffn);
+        self.trunk = self.trunk.wider(ffn);
+        self
+    }
+
     /// The same network, of which only the head for the time can be trained.
     pub fn only_time(mut self) -> Network<B> {
         self.embedding = self.embedding.no_grad();

@@ -65,6 +65,17 @@ impl<B: Kernels> Trunk<B> {
         }
     }
 
+    /// With a feed-forward part of so many hidden numbers in each block, if it is an encoder that has fewer.
+    pub(super) fn wider(self, ffn: usize) -> Self {
+        match self {
+            Trunk::Encoder(trunk) => {
+                let blocks = trunk.blocks.into_iter().map(|block| block.wider(ffn)).collect();
+                Trunk::Encoder(Encoder { blocks, ..trunk })
+            }
+            trunk => trunk,
+        }
+    }
+
     pub(super) fn forward(&self, x: Embedded<B>) -> Trunked<B> {
         match self {
             Trunk::Encoder(trunk) => trunk.forward(x),

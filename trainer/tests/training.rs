@@ -82,20 +82,21 @@ fn it_learns_and_the_engine_plays_with_what_it_wrote() {
 }
 
 #[test]
-fn a_deeper_network_goes_on_from_one_with_fewer_blocks() {
-    let folder = Folder::new("deeper");
+fn a_larger_network_goes_on_from_one_with_fewer_blocks_and_hidden_numbers() {
+    let folder = Folder::new("larger");
     shards(&folder.0);
-    let mut deeper = recipe(2);
-    let Trunk::Encoder { layers, .. } = &mut deeper.network.trunk else { panic!("an encoder") };
+    let mut larger = recipe(2);
+    let Trunk::Encoder { layers, ffn, .. } = &mut larger.network.trunk else { panic!("an encoder") };
     *layers += 1;
-    run_of(&deeper, &folder.0, "run", Arc::default()).expect("trains");
+    *ffn += 16;
+    run_of(&larger, &folder.0, "run", Arc::default()).expect("trains");
     let out = folder.0.join("out.safetensors");
     export(&folder.0.join("run"), &out, Precision::Half).expect("exported");
-    assert_eq!(read_config(&std::fs::read(&out).expect("readable")).expect("a config"), deeper.network);
+    assert_eq!(read_config(&std::fs::read(&out).expect("readable")).expect("a config"), larger.network);
 
     // Not the other way round.
     std::fs::rename(&out, folder.0.join("init.safetensors")).expect("moved");
-    let error = run_from(&recipe(2), &folder.0, "back", Arc::default()).expect_err("fewer blocks");
+    let error = run_from(&recipe(2), &folder.0, "back", Arc::default()).expect_err("fewer of both");
     assert!(error.to_string().contains("not the recipe's"), "{error}");
 }
 

@@ -146,6 +146,14 @@ impl Trunk {
         self
     }
 
+    /// The same with so many hidden numbers in each feed-forward part, if it is an encoder that has fewer.
+    pub(in crate::network) fn wider(mut self, wanted: usize) -> Trunk {
+        if let Trunk::Encoder { ffn, .. } = &mut self {
+            *ffn = wanted.max(*ffn);
+        }
+        self
+    }
+
     pub(super) fn check(&self, embedding: &Embedding) -> Result<(), ConfigError> {
         let planes = matches!(embedding, Embedding::Planes);
         match self {

@@ -292,9 +292,9 @@ where
         (Some(head), None) => network.with_time(head, device),
         _ => network,
     };
-    // So may blocks of its encoder.
+    // So may blocks of its encoder, and hidden numbers in them.
     let network = match recipe.network.trunk {
-        Trunk::Encoder { layers, .. } => network.deeper(layers),
+        Trunk::Encoder { layers, ffn, .. } => network.deeper(layers).wider(ffn),
         Trunk::Residual { .. } => network,
     };
     if *network.config() != recipe.network {
