@@ -8,7 +8,7 @@ use clap::Args;
 use glance::evaluate::{BackendName, open};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Anyhow, cores, on_interrupt};
+use super::{Anyhow, cores, on_interrupt, weights};
 use crate::data::engine::EngineOptions;
 use crate::data::label::{Looks, Options, label};
 
@@ -79,8 +79,7 @@ impl Label {
     pub(super) fn run(self) -> Result<(), Anyhow> {
         let looks = match (self.tree, &self.weights) {
             (Some(nodes), Some(path)) => {
-                let weights = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
-                let evaluator = Arc::from(open(&weights, BackendName::default(), 1)?);
+                let evaluator = Arc::from(open(&weights(path)?, BackendName::default(), 1)?);
                 Some(Looks { evaluator, nodes, share: self.looks })
             }
             _ => None,

@@ -12,7 +12,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::{Anyhow, cores};
+use super::{Anyhow, cores, weights};
 use crate::data::engine::{Engine, EngineOptions};
 use crate::data::mixture::{Mixture, Share};
 use crate::data::read::{Puzzle, puzzles};
@@ -76,7 +76,7 @@ pub(super) fn bar(length: usize, what: &str) -> Result<ProgressBar, Anyhow> {
 impl Measure {
     pub(super) fn run(self) -> Result<(), Anyhow> {
         let device = Default::default();
-        let bytes = std::fs::read(&self.weights).map_err(|e| format!("{}: {e}", self.weights.display()))?;
+        let bytes = weights(&self.weights)?;
         let network = load::<B>(&bytes, &device)?;
         let report = Report {
             weights: self.weights.display().to_string(),

@@ -9,6 +9,7 @@ mod prepare;
 mod train;
 mod zoo;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,6 +82,11 @@ fn on_interrupt() -> Result<Arc<AtomicBool>, Anyhow> {
 fn backends() -> impl TypedValueParser<Value = BackendName> {
     let names = BackendName::ALL.into_iter().filter(|backend| backend.trains()).map(BackendName::name);
     PossibleValuesParser::new(names).try_map(|name| name.parse::<BackendName>())
+}
+
+/// The bytes of a file of weights.
+fn weights(path: &Path) -> Result<Vec<u8>, Anyhow> {
+    Ok(std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?)
 }
 
 fn cores() -> usize {

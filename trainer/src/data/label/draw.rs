@@ -2,6 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use glance::board::{Conditions, Game};
@@ -11,7 +12,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use shakmaty::{Chess, Position};
 
-use super::Options;
+use super::{LabelError, Options};
 use crate::data::convert::position_key;
 use crate::data::shard::{self, Shard};
 
@@ -79,7 +80,7 @@ impl Evaluator for Recording<'_> {
 /// A draw of positions without repetition.
 pub(super) struct Draw {
     shards: Vec<Shard>,
-    pub(super) seen: HashSet<u64>,
+    seen: HashSet<u64>,
     rng: StdRng,
     /// Drawn and not given out yet.
     waiting: VecDeque<Chess>,
@@ -90,18 +91,24 @@ impl Draw {
         Draw { shards, seen: HashSet::new(), rng: StdRng::seed_from_u64(seed), waiting: VecDeque::new() }
     }
 
-    /// The next so many positions, all different; `None` when the games have no more.
-    pub(super) fn positions(&mut self, size: usize, options: &Options) -> Option<Vec<Chess>> {
+    /// The next so many positions, all different.
+    ///
+    /// # Errors
+    /// When the games have no more, or when it is interrupted: searches take time.
+    pub(super) fn positions(&mut self, size: usize, options: &Options) -> Result<Vec<Chess>, LabelError> {
         let mut failures = 0;
         while self.waiting.len() < size {
             let before = self.waiting.len();
             self.draw(options);
             failures = if self.waiting.len() > before { 0 } else { failures + 1 };
             if failures > FAILURES {
-                return None;
+                return Err(LabelError::TooFew(self.seen.len()));
+            }
+            if options.interrupted.load(Ordering::Relaxed) {
+                return Err(LabelError::Interrupted);
             }
         }
-        Some(self.waiting.drain(..size).collect())
+        Ok(self.waiting.drain(..size).collect())
     }
 
     /// New positions, unless this draw fails.
@@ -141,13 +148,9 @@ impl Draw {
         let ply =
             (record.ranks.len() > options.from_ply).then(|| rng.random_range(options.from_ply..record.ranks.len()))?;
         let mut game = Game::default();
-        let mut plies = 0;
-        for (_, m) in record.line().take(ply) {
-            game.play(m);
-            plies += 1;
-        }
-        // The record is damaged before it.
-        (plies == ply).then_some(())?;
+        record.line().take(ply).for_each(|(_, m)| game.play(m));
+        // Otherwise the record is damaged before it.
+        (game.plies() == ply).then_some(())?;
         let at = rng.random::<f64>();
         let [one, two] = options.random;
         let moves = if at < two { 2 } else { usize::from(at < one + two) };
@@ -156,7 +159,6 @@ impl Draw {
             (!legal.is_empty()).then_some(())?;
             game.play(legal[rng.random_range(0..legal.len())]);
         }
-        // By the position alone: it is labelled without the moves before it.
-        (Game::new(game.position().clone()).terminal().is_none() && game.terminal().is_none()).then_some(game)
+        game.terminal().is_none().then_some(game)
     }
 }

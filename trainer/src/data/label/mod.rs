@@ -102,7 +102,7 @@ pub fn label(options: &Options, told: &(dyn Fn(usize) + Sync)) -> Result<usize, 
     for part in 0..options.count.div_ceil(options.part.max(1)) {
         let size = options.part.min(options.count - done);
         // Drawn also where the file is there: what follows must not repeat it.
-        let positions = draw.positions(size, options).ok_or(LabelError::TooFew(draw.seen.len()))?;
+        let positions = draw.positions(size, options)?;
         let path = options.out.join(format!("part-{part:05}.parquet"));
         if !path.exists() {
             let opinions = ask(&positions, options, &|n| told(done + n))?;
