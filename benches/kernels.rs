@@ -1,4 +1,5 @@
-//! What the network is trained with on a CPU, against the same of Burn's own operations: `cargo bench --bench kernels -- <positions>`.
+//! What the network is trained with on a CPU, against the same of Burn's own operations: `cargo bench --bench kernels -- <positions>`. With
+//! `--features training` also against itself with products rounded to bfloat16.
 //!
 //! Each round times both, one after the other; the medians of all rounds, and of their ratios, are printed. The sizes are those of the
 //! shipped network.
@@ -45,10 +46,22 @@ fn median(mut numbers: Vec<f64>) -> f64 {
 }
 
 fn compare<T, U>(what: &str, ours: impl Fn() -> T, burns: impl Fn() -> U) {
-    let times: Vec<(f64, f64)> = (0..ROUNDS + 2).map(|_| (time(&ours), time(&burns))).skip(2).collect();
+    against(what, ["ours", "Burn's own"], &ours, burns);
+    #[cfg(feature = "training")]
+    if let Some(instructions) = glance::network::Rounding::instructions() {
+        let rounded = || {
+            let _rounding = glance::network::Rounding::begin();
+            ours()
+        };
+        against(what, [instructions, "ours"], rounded, &ours);
+    }
+}
+
+fn against<T, U>(what: &str, [name, other_name]: [&str; 2], one: impl Fn() -> T, other: impl Fn() -> U) {
+    let times: Vec<(f64, f64)> = (0..ROUNDS + 2).map(|_| (time(&one), time(&other))).skip(2).collect();
     let of = |number: fn(&(f64, f64)) -> f64| median(times.iter().map(number).collect());
-    let ratio = of(|(ours, burns)| burns / ours);
-    println!("{what}: ours {:.2} ms, Burn's own {:.2} ms, {ratio:.2} times as fast", of(|t| t.0), of(|t| t.1));
+    let ratio = of(|(one, other)| other / one);
+    println!("{what}: {name} {:.2} ms, {other_name} {:.2} ms, {ratio:.2} times as fast", of(|t| t.0), of(|t| t.1));
 }
 
 fn split(x: &Tensor<Flex, 2>) -> Tensor<Flex, 4> {
@@ -71,6 +84,11 @@ fn main() {
         "the gradient of its rows",
         || Flex::row_gradient(into(&dy), into(&w)),
         || dy.clone().matmul(w.clone().transpose()),
+    );
+    compare(
+        "the gradient of its weights",
+        || Flex::weight_gradient(into(&x), into(&dy)),
+        || x.clone().transpose().matmul(dy.clone()),
     );
     let (q, k, v) = (rows(), rows(), rows());
     let bias = random([positions, heads, tokens, tokens]);

@@ -29,6 +29,8 @@ pub use curve::Curve;
 pub use heads::Moves;
 pub use input::{Input, Layout, Packed};
 pub use int8::{Int8, Look};
+#[cfg(feature = "training")]
+pub use kernels::Rounding;
 pub use kernels::{Kernels, Shape};
 pub use model::{Network, Output};
 pub use weights::{Precision, WeightsError, load, read_config, save};

@@ -251,8 +251,12 @@ where
     let network: Network<B> = load(weights, &device).expect("weights");
     let split = Split { workers: 1, micro: samples.len() };
     let work = Work::of(samples, Share::WHOLE, split, &network.layout(), &recipe.network.value);
-    let (grads, loss) =
-        gradients(&Trained::new(network.clone()), work, &aims, &Means { devices: &[device], precision });
+    let (grads, loss) = gradients(
+        &Trained::new(network.clone()),
+        work,
+        &aims,
+        &Means { devices: &[device], precision, rounding: false },
+    );
     (loss.read(1.0), lists(&network, &grads))
 }
 

@@ -20,7 +20,7 @@ use glance_trainer::train::export::export;
 use glance_trainer::train::log::{self, Metrics};
 use glance_trainer::train::machines::Place;
 use glance_trainer::train::optimizer::{Betas, OptimizerConfig};
-use glance_trainer::train::recipe::{Budget, Recipe};
+use glance_trainer::train::recipe::{Budget, Compute, Recipe};
 use glance_trainer::train::run::{Options, TrainError, train};
 use glance_trainer::train::schedule::Schedule;
 use glance_trainer::train::step::Split;
@@ -102,8 +102,14 @@ fn a_larger_network_goes_on_from_one_with_fewer_blocks_and_hidden_numbers() {
 
 #[test]
 fn killed_and_resumed_is_the_same_as_uninterrupted() {
-    for optimizer in [OptimizerConfig::AdamW, OptimizerConfig::Adam, OptimizerConfig::Muon] {
+    let ways = [
+        (OptimizerConfig::AdamW as fn(Betas) -> OptimizerConfig, Compute::F32),
+        (OptimizerConfig::Adam, Compute::F32),
+        (OptimizerConfig::Muon, Compute::Bf16),
+    ];
+    for (optimizer, precision) in ways {
         let mut recipe = recipe(120);
+        recipe.training.precision = precision;
         recipe.training.optimizer = optimizer(Betas::default());
         recipe.training.schedule = Schedule::Linear;
         resumes(&recipe);

@@ -40,6 +40,10 @@ fn matrix(x: &FlexTensor) -> Option<matrices::Matrix<'_>> {
 }
 
 impl Kernels for Flex {
+    fn rounds_products() -> bool {
+        true
+    }
+
     fn bytes(bytes: Vec<u8>, shape: [usize; 2], device: &Self::Device) -> IntTensor<Self> {
         spread::<Self>(&bytes, shape, device)
     }
@@ -100,6 +104,15 @@ impl Kernels for Flex {
             }
             // Of other numbers, or of none.
             None => Self::float_matmul(x, weights),
+        }
+    }
+
+    #[cfg(feature = "training")]
+    fn weight_gradient(x: FloatTensor<Self>, dy: FloatTensor<Self>) -> FloatTensor<Self> {
+        // In single precision burn-flex is as fast.
+        match super::rounding::is_on() {
+            true => Self::product(Self::float_transpose(x), dy),
+            false => into(super::weights_gradient::<Self>(from(x), from(dy))),
         }
     }
 

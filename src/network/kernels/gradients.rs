@@ -116,6 +116,10 @@ impl<B: Kernels> Backward<B, 1> for RmsNorm {
 }
 
 impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
+    fn rounds_products() -> bool {
+        B::rounds_products()
+    }
+
     fn biased_attention(
         q: FloatTensor<Self>,
         k: FloatTensor<Self>,

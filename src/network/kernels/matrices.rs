@@ -3,6 +3,9 @@
 
 use gemm::{Parallelism, gemm};
 
+#[cfg(all(feature = "training", target_arch = "x86_64"))]
+use super::{bf16, rounding};
+
 /// A matrix somewhere in a slice of numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix<'a> {
@@ -23,6 +26,24 @@ impl<'a> Matrix<'a> {
         // What gemm counts with.
         isize::try_from(last).ok()?;
         (last < numbers.len()).then_some(Matrix { numbers, rows, columns, steps })
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub(super) fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// From a number to the one below it, and to the one right of it.
+    pub(super) fn steps(&self) -> [usize; 2] {
+        self.steps
+    }
+
+    /// From the first number of the matrix on, and on beyond the last.
+    pub(super) fn numbers(&self) -> &'a [f32] {
+        self.numbers
     }
 
     pub(super) fn transposed(self) -> Self {
@@ -59,6 +80,11 @@ pub(super) fn multiply(out: &mut [f32], length: usize, a: Matrix, b: Matrix, fac
 /// # Safety
 /// `out` must hold `a.rows` rows, `length` numbers apart, of `b.columns` numbers; a must have as many columns as b has rows.
 unsafe fn write_product(out: *mut f32, length: usize, a: Matrix, b: Matrix, factor: f32) {
+    #[cfg(all(feature = "training", target_arch = "x86_64"))]
+    // Safety: the caller's word.
+    if rounding::is_on() && unsafe { bf16::write_product(out, length, a, b, factor) } {
+        return;
+    }
     // No step leads beyond the end of a slice of numbers, but where there is nothing to step to.
     let [[a_down, a_right], [b_down, b_right]] = [a, b].map(|m| m.steps.map(|step| step as isize));
     // Safety: `Matrix::new` has seen that all numbers of a and b lie inside their slices, which nothing writes to while they are
@@ -89,7 +115,7 @@ unsafe fn write_product(out: *mut f32, length: usize, a: Matrix, b: Matrix, fact
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     fn numbers(count: usize) -> Vec<f32> {
@@ -97,7 +123,7 @@ mod tests {
     }
 
     /// As a sum of products.
-    fn plain(a: Matrix, b: Matrix) -> Vec<f32> {
+    pub(in super::super) fn plain(a: Matrix, b: Matrix) -> Vec<f32> {
         let at = |m: Matrix, row: usize, column: usize| m.numbers[row * m.steps[0] + column * m.steps[1]];
         let sum = |row, column| (0..a.columns).map(|k| at(a, row, k) * at(b, k, column)).sum();
         (0..a.rows).flat_map(|row| (0..b.columns).map(move |column| sum(row, column))).collect()

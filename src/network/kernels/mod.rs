@@ -5,6 +5,8 @@
 //! out by hand, which saves both time and memory on every backend.
 
 mod attention;
+#[cfg(all(feature = "training", target_arch = "x86_64"))]
+mod bf16;
 #[cfg(feature = "gpu")]
 mod cube;
 mod flex;
@@ -18,6 +20,8 @@ mod layers;
 mod matrices;
 #[cfg(feature = "gpu")]
 mod over_rows;
+#[cfg(feature = "training")]
+mod rounding;
 pub(super) mod rows;
 #[cfg(feature = "gpu")]
 mod tensor_cores;
@@ -29,11 +33,19 @@ use burn::tensor::{DType, ElementConversion, Int, Tensor, TensorData, TensorPrim
 
 use super::curve::Curve;
 use super::precision::{cast, wide};
+#[cfg(feature = "training")]
+pub use rounding::Rounding;
 
 /// A backend that can run the network.
 ///
 /// Tokens are rows: a batch of n positions is `[n × tokens, d]`, and heads lie side by side in a row.
 pub trait Kernels: Backend {
+    /// Whether computing in bfloat16 means here that matrix products round what they multiply ([`Rounding`](super::Rounding)), while tensors stay in single
+    /// precision: where nothing but products would gain.
+    fn rounds_products() -> bool {
+        false
+    }
+
     /// `softmax(q·kᵀ/√c + bias)·v` in each head, over rows `[n × tokens, heads × c]`. The bias is `[n, heads, tokens, tokens]`, or
     /// 1 in the place of any of the first three: the same for all of these.
     fn biased_attention(
@@ -154,6 +166,11 @@ pub trait Kernels: Backend {
 }
 
 impl Kernels for burn_ndarray::NdArray<f32> {
+    /// It has no tensors of bfloat16, and nothing for such products: all stays in single precision.
+    fn rounds_products() -> bool {
+        true
+    }
+
     fn bytes(bytes: Vec<u8>, shape: [usize; 2], device: &Self::Device) -> IntTensor<Self> {
         spread::<Self>(&bytes, shape, device)
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use burn::backend::Autodiff;
 use glance::evaluate::BackendName;
+use glance::network::Rounding;
 
 use super::measure::validation_sets;
 use super::{Anyhow, backends, on_interrupt};
@@ -112,6 +113,9 @@ impl Train {
             config.parameters(),
             config.multiply_adds() as f64 / 1e6
         );
+        if recipe.training.precision == Compute::Bf16 && !args.backend.is_gpu() {
+            println!("{}", in_bfloat16(args.backend));
+        }
         let options = Options {
             run: args.run.clone(),
             init: args.init.clone(),
@@ -141,6 +145,17 @@ impl Train {
             (_, _, Some(address)) => Place::Follows { address: address.clone() },
             _ => Place::Alone,
         }
+    }
+}
+
+/// What becomes of bfloat16 on a CPU.
+fn in_bfloat16(backend: BackendName) -> String {
+    match Rounding::instructions().filter(|_| backend == BackendName::Flex) {
+        Some(instructions) => format!("products in bfloat16, by {instructions}; everything else in single precision"),
+        None if backend == BackendName::Flex => {
+            "no bfloat16: this processor has no AMX; everything in single precision".into()
+        }
+        None => format!("no bfloat16 with backend {}; everything in single precision", backend.name()),
     }
 }
 

@@ -89,7 +89,7 @@ pub enum Compute {
     /// Single precision.
     #[default]
     F32,
-    /// bfloat16: for GPUs.
+    /// bfloat16. On a CPU only the products of matrices, where it has instructions for them; they are what takes its time.
     Bf16,
 }
 

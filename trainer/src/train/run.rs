@@ -147,7 +147,7 @@ where
         policy: t.policy_loss,
         smoothing: t.smoothing,
     };
-    let means = Means { devices, precision: t.precision };
+    let means = Means::of::<B>(devices, t.precision);
     let cut = {
         let (split, layout, head) = (options.split, Layout::of(&recipe.network), recipe.network.value.clone());
         let share = machines.share();

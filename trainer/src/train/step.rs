@@ -6,7 +6,7 @@ use burn::tensor::activation::{log_softmax, tanh};
 use burn::tensor::backend::AutodiffBackend;
 use burn::tensor::{DType, ElementConversion, FloatDType, Tensor};
 use glance::evaluate::BackendName;
-use glance::network::{Kernels, Layout, Moves, Output, ValueHead};
+use glance::network::{Kernels, Layout, Moves, Output, Rounding, ValueHead};
 
 use super::batch::{Aims, Batch, Parcel, value_target};
 use super::machines::Share;
@@ -170,8 +170,18 @@ impl Work {
 pub struct Means<'a, D> {
     /// The devices; the weights are kept on the first.
     pub devices: &'a [D],
-    /// What the passes compute in.
+    /// What tensors are of in the passes.
     pub precision: Compute,
+    /// Whether products on a CPU round what they multiply to bfloat16, where tensors are in single precision.
+    pub rounding: bool,
+}
+
+impl<'a, D> Means<'a, D> {
+    /// What a backend makes of a precision that is asked for.
+    pub fn of<B: Kernels<Device = D>>(devices: &'a [D], precision: Compute) -> Self {
+        let rounding = precision == Compute::Bf16 && B::rounds_products();
+        Means { devices, precision: if rounding { Compute::F32 } else { precision }, rounding }
+    }
 }
 
 /// Brings gradients to single precision.
@@ -203,6 +213,7 @@ where
     let head = &trained.frame().config().value;
     let part = |worker: usize, parcels: Vec<Parcel>| {
         let device = &devices[worker % devices.len()];
+        let _rounding = means.rounding.then(Rounding::begin);
         let network = trained.copy(means.precision, device);
         let mut sum = GradientsAccumulator::new();
         let mut loss = StepLoss::zero(device);

@@ -1,0 +1,185 @@
+//! Products of matrices whose numbers are rounded to bfloat16, and whose sums are kept in single precision, on processors with AMX: what training
+//! on a CPU spends most of its time in takes a third of it there.
+//!
+//! Both matrices are cut into tiles of 16 × 32 numbers ([`pack`]), of which two by two are multiplied together ([`amx`]).
+
+mod amx;
+mod pack;
+
+use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+use std::cell::RefCell;
+use std::sync::OnceLock;
+
+use super::matrices::Matrix;
+use amx::Amx;
+use pack::{Major, Strip};
+
+/// Rows of a tile of a, columns of one of b.
+const LANES: usize = 16;
+/// Numbers that a row of a tile, or a column, has of each sum.
+const DEPTH: usize = 32;
+/// Rows and columns of two by two tiles.
+const SIDE: usize = 2 * LANES;
+
+/// Two numbers to a word: of a `[lanes, words]`, of b `[words, lanes]`.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Tile([[u32; LANES]; LANES]);
+
+/// Sums of two by two tiles.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Square([[f32; SIDE]; SIDE]);
+
+/// Tiles of each sum that are gone through before the next rows and columns, so that all of them stay in the cache.
+const DEEP: usize = 16;
+/// Rows whose tiles are made before they are multiplied.
+const PANEL: usize = 256;
+/// Numbers of a line of the cache.
+const LINE: usize = 16;
+/// Below so many products the tiles are not worth their making.
+const LEAST: usize = 1 << 14;
+
+/// Whether this processor has the instructions, and the system lets them be used.
+pub(super) fn are_there() -> bool {
+    static THERE: OnceLock<bool> = OnceLock::new();
+    *THERE.get_or_init(|| pack::allowed() && amx::allowed())
+}
+
+/// `a·b × factor` of rounded numbers, written to a part of a larger matrix whose rows are `length` numbers long. Says no, and writes nothing, where
+/// the processor has no instructions for it, or the matrices are too small for it to be worth it.
+///
+/// # Safety
+/// `out` must hold `a.rows` rows, `length` numbers apart, of `b.columns` numbers; a must have as many columns as b has rows.
+pub(super) unsafe fn write_product(out: *mut f32, length: usize, a: Matrix, b: Matrix, factor: f32) -> bool {
+    let worth = a.rows().saturating_mul(a.columns()).saturating_mul(b.columns()) >= LEAST && are_there();
+    if worth {
+        // SAFETY: the caller's word.
+        unsafe { write(out, length, a, b, factor) };
+    }
+    worth
+}
+
+/// Tiles, kept from one product to the next.
+#[derive(Default)]
+struct Scratch {
+    a: Vec<Tile>,
+    b: Vec<Tile>,
+}
+
+/// # Safety
+/// As [`write_product`]; the processor has the instructions.
+unsafe fn write(out: *mut f32, length: usize, a: Matrix, b: Matrix, factor: f32) {
+    thread_local! {
+        static SCRATCH: RefCell<Scratch> = RefCell::default();
+    }
+    let [rows, columns, inner] = [a.rows(), b.columns(), a.columns()];
+    let amx = Amx::begin();
+    let mut square = Square([[0.0; SIDE]; SIDE]);
+    SCRATCH.with_borrow_mut(|scratch| {
+        for start in (0..inner).step_by(DEEP * DEPTH) {
+            let depth = start..inner.min(start + DEEP * DEPTH);
+            let deep = depth.len().div_ceil(DEPTH);
+            // SAFETY: the processor has the instructions.
+            unsafe { Strip::of(b.transposed()).pack(0..columns, depth.clone(), Major::Depth, &mut scratch.b) };
+            for panel in (0..rows).step_by(PANEL) {
+                let panel = panel..rows.min(panel + PANEL);
+                // SAFETY: likewise.
+                unsafe { Strip::of(a).pack(panel.clone(), depth.clone(), Major::Lane, &mut scratch.a) };
+                for row in panel.clone().step_by(SIDE) {
+                    // What comes next is fetched meanwhile: stores would wait for it.
+                    for r in row + SIDE..panel.end.min(row + 2 * SIDE) {
+                        for c in (0..columns).step_by(LINE) {
+                            // SAFETY: it may be given any address.
+                            unsafe { _mm_prefetch::<_MM_HINT_ET0>(out.wrapping_add(r * length + c).cast()) };
+                        }
+                    }
+                    let of_a = pair(&scratch.a, (row - panel.start) / LANES, deep);
+                    for column in (0..columns).step_by(SIDE) {
+                        let of_b = pair(&scratch.b, column / LANES, deep);
+                        let size = [panel.end - row, columns - column].map(|there| there.min(SIDE));
+                        // Straight to its place, where it needs no more.
+                        let whole = size == [SIDE; 2] && factor == 1.0;
+                        // SAFETY: row and column are inside.
+                        let place = unsafe { out.add(row * length + column) };
+                        let (sums, stride, held) = match whole {
+                            true => (place, length, start > 0),
+                            false => (square.0.as_mut_ptr().cast(), SIDE, false),
+                        };
+                        // SAFETY: both have `deep` tiles from there on; the sums have 32 rows of 32 numbers, `stride` apart.
+                        unsafe { amx.multiply(of_a, of_b, deep, sums, stride, held) };
+                        if !whole {
+                            // SAFETY: the rows and columns that are there.
+                            unsafe { square.put(place, length, size, factor, start > 0) };
+                        }
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// Where the tiles of some lanes begin, of so many each, and those of the lanes after them, or the same where these are the last.
+fn pair(tiles: &[Tile], lane: usize, deep: usize) -> [*const Tile; 2] {
+    let first = tiles[lane * deep..].as_ptr();
+    let second = tiles.get((lane + 1) * deep..).filter(|rest| !rest.is_empty());
+    [first, second.map_or(first, <[Tile]>::as_ptr)]
+}
+
+impl Square {
+    /// Writes some of its rows and columns, times a factor, to a matrix whose rows are so many numbers long, or adds them to what is there.
+    ///
+    /// # Safety
+    /// There must be so many rows of so many numbers at `to`.
+    unsafe fn put(&self, to: *mut f32, length: usize, [rows, columns]: [usize; 2], factor: f32, add: bool) {
+        for (r, row) in self.0.iter().enumerate().take(rows) {
+            for (c, x) in row.iter().enumerate().take(columns) {
+                // SAFETY: the caller's word; what is there is read only where it is added to.
+                unsafe {
+                    let to = to.add(r * length + c);
+                    to.write(if add { *to } else { 0.0 } + x * factor);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that bfloat16 has: products and their sums are exact then.
+    fn numbers(count: usize) -> Vec<f32> {
+        (0..count).map(|i| ((i * 37 + 11) % 23) as f32 - 11.0).collect()
+    }
+
+    #[test]
+    fn products_are_the_plain_ones() {
+        if !are_there() {
+            return;
+        }
+        let numbers = numbers(1400 * 90);
+        for [m, k, n] in
+            [[1, 1, 1], [64, 32, 64], [32, 64, 33], [70, 3, 2], [5, 90, 33], [33, 1100, 17], [96, 1024, 48]]
+        {
+            let matrix = |rows, columns| Matrix::new(&numbers, [rows, columns], [columns, 1]).expect("inside");
+            let turned = |rows, columns| matrix(columns, rows).transposed();
+            let sparse = |rows, columns| Matrix::new(&numbers[1..], [rows, columns], [2, 3]).expect("inside");
+            for a in [matrix(m, k), turned(m, k), sparse(m, k)] {
+                for b in [matrix(k, n), turned(k, n), sparse(k, n)] {
+                    let wanted = super::super::matrices::tests::plain(a, b);
+                    for factor in [1.0, 0.5] {
+                        let mut out = vec![7.0; m * (n + 4)];
+                        // SAFETY: there is room for m rows of n numbers, and for four between them.
+                        unsafe { write(out[2..].as_mut_ptr(), n + 4, a, b, factor) };
+                        for (row, wanted) in out.chunks(n + 4).zip(wanted.chunks(n)) {
+                            assert_eq!(row[..2], [7.0; 2], "before");
+                            assert!(row[2..n + 2].iter().zip(wanted).all(|(x, y)| *x == y * factor));
+                            assert_eq!(row[n + 2..], [7.0; 2], "after");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
