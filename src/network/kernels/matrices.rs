@@ -9,12 +9,12 @@ use super::{bf16, rounding};
 /// A matrix somewhere in a slice of numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix<'a> {
-    /// From the first number of the matrix on.
-    numbers: &'a [f32],
-    rows: usize,
-    columns: usize,
+    /// From the first number of the matrix on, and on beyond its last.
+    pub(super) numbers: &'a [f32],
+    pub(super) rows: usize,
+    pub(super) columns: usize,
     /// From a number to the one below it, and to the one right of it.
-    steps: [usize; 2],
+    pub(super) steps: [usize; 2],
 }
 
 impl<'a> Matrix<'a> {
@@ -26,24 +26,6 @@ impl<'a> Matrix<'a> {
         // What gemm counts with.
         isize::try_from(last).ok()?;
         (last < numbers.len()).then_some(Matrix { numbers, rows, columns, steps })
-    }
-
-    pub(super) fn rows(&self) -> usize {
-        self.rows
-    }
-
-    pub(super) fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// From a number to the one below it, and to the one right of it.
-    pub(super) fn steps(&self) -> [usize; 2] {
-        self.steps
-    }
-
-    /// From the first number of the matrix on, and on beyond the last.
-    pub(super) fn numbers(&self) -> &'a [f32] {
-        self.numbers
     }
 
     pub(super) fn transposed(self) -> Self {

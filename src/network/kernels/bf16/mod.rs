@@ -52,7 +52,7 @@ pub(super) fn are_there() -> bool {
 /// # Safety
 /// `out` must hold `a.rows` rows, `length` numbers apart, of `b.columns` numbers; a must have as many columns as b has rows.
 pub(super) unsafe fn write_product(out: *mut f32, length: usize, a: Matrix, b: Matrix, factor: f32) -> bool {
-    let worth = a.rows().saturating_mul(a.columns()).saturating_mul(b.columns()) >= LEAST && are_there();
+    let worth = a.rows.saturating_mul(a.columns).saturating_mul(b.columns) >= LEAST && are_there();
     if worth {
         // SAFETY: the caller's word.
         unsafe { write(out, length, a, b, factor) };
@@ -73,7 +73,7 @@ unsafe fn write(out: *mut f32, length: usize, a: Matrix, b: Matrix, factor: f32)
     thread_local! {
         static SCRATCH: RefCell<Scratch> = RefCell::default();
     }
-    let [rows, columns, inner] = [a.rows(), b.columns(), a.columns()];
+    let [rows, columns, inner] = [a.rows, b.columns, a.columns];
     let amx = Amx::begin();
     let mut square = Square([[0.0; SIDE]; SIDE]);
     SCRATCH.with_borrow_mut(|scratch| {

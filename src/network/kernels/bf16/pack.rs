@@ -38,10 +38,10 @@ impl<'a> Strip<'a> {
     /// Some lanes, to some of their depth, as tiles `[lanes / 16, depth / 32]`, zeros where a tile goes beyond.
     #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
     pub(super) fn pack(&self, lanes: Range<usize>, depth: Range<usize>, major: Major, tiles: &mut Vec<Tile>) {
-        assert!(lanes.end <= self.0.rows() && depth.end <= self.0.columns(), "a part of the matrix");
-        let ([down, right], size) = (self.0.steps(), [lanes.len(), depth.len()]);
+        assert!(lanes.end <= self.0.rows && depth.end <= self.0.columns, "a part of the matrix");
+        let ([down, right], size) = (self.0.steps, [lanes.len(), depth.len()]);
         let [wide, deep] = [lanes.len().div_ceil(LANES), depth.len().div_ceil(DEPTH)];
-        let from = &self.0.numbers()[lanes.start * down + depth.start * right..];
+        let from = &self.0.numbers[lanes.start * down + depth.start * right..];
         tiles.clear();
         tiles.reserve(wide * deep);
         let to = tiles.as_mut_ptr();
