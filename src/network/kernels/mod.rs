@@ -40,8 +40,8 @@ pub use rounding::Rounding;
 ///
 /// Tokens are rows: a batch of n positions is `[n × tokens, d]`, and heads lie side by side in a row.
 pub trait Kernels: Backend {
-    /// Whether computing in bfloat16 means here that matrix products round what they multiply ([`Rounding`](super::Rounding)), while tensors stay in single
-    /// precision: where nothing but products would gain.
+    /// Whether computing in bfloat16 means here that matrix products round what they multiply (`Rounding`), while tensors stay
+    /// in single precision: where nothing but products would gain.
     fn rounds_products() -> bool {
         false
     }

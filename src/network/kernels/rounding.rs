@@ -36,7 +36,7 @@ impl Drop for Rounding {
     }
 }
 
-/// Whether there is one in this thread.
+/// Whether there is one in this thread, and something to do it with.
 pub(super) fn is_on() -> bool {
-    HELD.get() > 0
+    HELD.get() > 0 && Rounding::instructions().is_some()
 }

@@ -1,5 +1,5 @@
 //! Products of matrices whose numbers are rounded to bfloat16, and whose sums are kept in single precision, on processors with AMX: what training
-//! on a CPU spends most of its time in takes a third of it there.
+//! on a CPU spends most of its time in.
 //!
 //! Both matrices are cut into tiles of 16 × 32 numbers ([`pack`]), of which two by two are multiplied together ([`amx`]).
 
@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use super::matrices::Matrix;
 use amx::Amx;
-use pack::{Major, Strip};
+use pack::{Major, pack};
 
 /// Rows of a tile of a, columns of one of b.
 const LANES: usize = 16;
@@ -47,12 +47,12 @@ pub(super) fn are_there() -> bool {
 }
 
 /// `a·b × factor` of rounded numbers, written to a part of a larger matrix whose rows are `length` numbers long. Says no, and writes nothing, where
-/// the processor has no instructions for it, or the matrices are too small for it to be worth it.
+/// the matrices are too small for it to be worth it.
 ///
 /// # Safety
-/// `out` must hold `a.rows` rows, `length` numbers apart, of `b.columns` numbers; a must have as many columns as b has rows.
+/// The instructions must [be there](are_there). `out` must hold `a.rows` rows, `length` numbers apart, of `b.columns` numbers; a must have as many columns as b has rows.
 pub(super) unsafe fn write_product(out: *mut f32, length: usize, a: Matrix, b: Matrix, factor: f32) -> bool {
-    let worth = a.rows.saturating_mul(a.columns).saturating_mul(b.columns) >= LEAST && are_there();
+    let worth = a.rows.saturating_mul(a.columns).saturating_mul(b.columns) >= LEAST;
     if worth {
         // SAFETY: the caller's word.
         unsafe { write(out, length, a, b, factor) };
@@ -68,7 +68,7 @@ struct Scratch {
 }
 
 /// # Safety
-/// As [`write_product`]; the processor has the instructions.
+/// As [`write_product`].
 unsafe fn write(out: *mut f32, length: usize, a: Matrix, b: Matrix, factor: f32) {
     thread_local! {
         static SCRATCH: RefCell<Scratch> = RefCell::default();
@@ -81,19 +81,15 @@ unsafe fn write(out: *mut f32, length: usize, a: Matrix, b: Matrix, factor: f32)
             let depth = start..inner.min(start + DEEP * DEPTH);
             let deep = depth.len().div_ceil(DEPTH);
             // SAFETY: the processor has the instructions.
-            unsafe { Strip::of(b.transposed()).pack(0..columns, depth.clone(), Major::Depth, &mut scratch.b) };
+            unsafe { pack(b.transposed(), 0..columns, depth.clone(), Major::Depth, &mut scratch.b) };
             for panel in (0..rows).step_by(PANEL) {
                 let panel = panel..rows.min(panel + PANEL);
                 // SAFETY: likewise.
-                unsafe { Strip::of(a).pack(panel.clone(), depth.clone(), Major::Lane, &mut scratch.a) };
+                unsafe { pack(a, panel.clone(), depth.clone(), Major::Lane, &mut scratch.a) };
                 for row in panel.clone().step_by(SIDE) {
-                    // What comes next is fetched meanwhile: stores would wait for it.
-                    for r in row + SIDE..panel.end.min(row + 2 * SIDE) {
-                        for c in (0..columns).step_by(LINE) {
-                            // SAFETY: it may be given any address.
-                            unsafe { _mm_prefetch::<_MM_HINT_ET0>(out.wrapping_add(r * length + c).cast()) };
-                        }
-                    }
+                    // What is written next; stores would wait for it.
+                    (row + SIDE..panel.end.min(row + 2 * SIDE))
+                        .for_each(|r| fetch(out.wrapping_add(r * length), columns));
                     let of_a = pair(&scratch.a, (row - panel.start) / LANES, deep);
                     for column in (0..columns).step_by(SIDE) {
                         let of_b = pair(&scratch.b, column / LANES, deep);
@@ -117,6 +113,14 @@ unsafe fn write(out: *mut f32, length: usize, a: Matrix, b: Matrix, factor: f32)
             }
         }
     });
+}
+
+/// Has so many numbers brought to the cache.
+fn fetch(from: *const f32, count: usize) {
+    for i in (0..count).step_by(LINE) {
+        // SAFETY: it may be given any address.
+        unsafe { _mm_prefetch::<_MM_HINT_ET0>(from.wrapping_add(i).cast()) };
+    }
 }
 
 /// Where the tiles of some lanes begin, of so many each, and those of the lanes after them, or the same where these are the last.

@@ -27,37 +27,29 @@ pub(super) enum Major {
     Depth,
 }
 
-/// A matrix `[lanes, depth]`: rows of what is multiplied from the left, columns of what is multiplied from the right, and what is summed up of each.
-pub(super) struct Strip<'a>(Matrix<'a>);
-
-impl<'a> Strip<'a> {
-    pub(super) fn of(matrix: Matrix<'a>) -> Self {
-        Strip(matrix)
-    }
-
-    /// Some lanes, to some of their depth, as tiles `[lanes / 16, depth / 32]`, zeros where a tile goes beyond.
-    #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-    pub(super) fn pack(&self, lanes: Range<usize>, depth: Range<usize>, major: Major, tiles: &mut Vec<Tile>) {
-        assert!(lanes.end <= self.0.rows && depth.end <= self.0.columns, "a part of the matrix");
-        let ([down, right], size) = (self.0.steps, [lanes.len(), depth.len()]);
-        let [wide, deep] = [lanes.len().div_ceil(LANES), depth.len().div_ceil(DEPTH)];
-        let from = &self.0.numbers[lanes.start * down + depth.start * right..];
-        tiles.clear();
-        tiles.reserve(wide * deep);
-        let to = tiles.as_mut_ptr();
-        // SAFETY: all numbers that are read are of the matrix, which lies in the slice; room for so many tiles was made.
-        let is = unsafe {
-            match [down, right] {
-                [_, 1] => along(from.as_ptr(), down, size, to),
-                [1, _] => across(from.as_ptr(), right, size, to),
-                _ => along(gathered(from, [down, right], size).as_ptr(), depth.len(), size, to),
-            }
-        };
-        // SAFETY: each of their rows has been written.
-        unsafe { tiles.set_len(wide * deep) };
-        if is != major {
-            tiles.iter_mut().for_each(|tile| turn(tile));
+/// Some lanes of a matrix `[lanes, depth]`, to some of their depth, as tiles `[lanes / 16, depth / 32]`, zeros where a tile goes beyond. Lanes are the rows of
+/// what is multiplied from the left, the columns of what is multiplied from the right; along the depth it is summed up.
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+pub(super) fn pack(matrix: Matrix, lanes: Range<usize>, depth: Range<usize>, major: Major, tiles: &mut Vec<Tile>) {
+    let Matrix { numbers, rows, columns, steps: [down, right] } = matrix;
+    assert!(lanes.end <= rows && depth.end <= columns, "a part of the matrix");
+    let (size, count) = ([lanes.len(), depth.len()], lanes.len().div_ceil(LANES) * depth.len().div_ceil(DEPTH));
+    let from = &numbers[lanes.start * down + depth.start * right..];
+    tiles.clear();
+    tiles.reserve(count);
+    let to = tiles.as_mut_ptr();
+    // SAFETY: all numbers that are read are of the matrix, which lies in the slice; room for so many tiles was made.
+    let is = unsafe {
+        match [down, right] {
+            [_, 1] => along(from.as_ptr(), down, size, to),
+            [1, _] => across(from.as_ptr(), right, size, to),
+            _ => along(gathered(from, [down, right], size).as_ptr(), depth.len(), size, to),
         }
+    };
+    // SAFETY: each of their rows has been written.
+    unsafe { tiles.set_len(count) };
+    if is != major {
+        tiles.iter_mut().for_each(|tile| turn(tile));
     }
 }
 
