@@ -116,4 +116,92 @@ fn main() {
             (out, from::<4>(into(&scores)))
         },
     );
+    #[cfg(feature = "training")]
+    fused::compare(positions);
+}
+
+/// The fused parts of a block against the same composed, with their gradients, where products are rounded.
+#[cfg(feature = "training")]
+mod fused {
+    use burn::backend::Autodiff;
+    use burn::tensor::activation::relu;
+    use glance::network::Rounding;
+
+    use super::*;
+
+    type B = Autodiff<Flex>;
+
+    fn random<const D: usize>(shape: [usize; D], deviation: f64) -> Tensor<B, D> {
+        Tensor::random(shape, Distribution::Normal(0.0, deviation), &Default::default()).require_grad()
+    }
+
+    fn into<const D: usize>(x: &Tensor<B, D>) -> FloatTensor<B> {
+        x.clone().into_primitive().tensor()
+    }
+
+    fn from<const D: usize>(x: FloatTensor<B>) -> Tensor<B, D> {
+        Tensor::from_primitive(TensorPrimitive::Float(x))
+    }
+
+    fn norm(x: &Tensor<B, 2>) -> Tensor<B, 2> {
+        from(B::rms_norm(into(x)))
+    }
+
+    fn linear(x: &Tensor<B, 2>, w: &Tensor<B, 2>, bias: Option<&Tensor<B, 1>>) -> Tensor<B, 2> {
+        let y = B::product(into(x), into(w));
+        from(bias.map_or(y.clone(), |bias| B::add_row(y, into(&bias.clone().unsqueeze::<2>()))))
+    }
+
+    pub(super) fn compare(positions: usize) {
+        let _rounding = Rounding::begin();
+        if !B::fuses_blocks() {
+            return;
+        }
+        let Shape { tokens, heads } = SHAPE;
+        let x = random([positions * tokens, WIDTH], 1.0);
+        let [up, down] = [random([WIDTH, 2 * WIDTH], 0.1), random([2 * WIDTH, WIDTH], 0.1)];
+        let [up_bias, down_bias] = [random([2 * WIDTH], 0.1), random([WIDTH], 0.1)];
+        let names = ["fused", "composed"];
+        against(
+            "a feed-forward part with its gradients",
+            names,
+            || {
+                let fused = B::fused_feed_forward([into(&x), into(&up), into(&up_bias), into(&down), into(&down_bias)]);
+                fused.map(|fused| from::<2>(fused).sum().backward())
+            },
+            || {
+                let hidden = relu(linear(&norm(&x), &up, Some(&up_bias)));
+                (x.clone() + linear(&hidden, &down, Some(&down_bias))).sum().backward()
+            },
+        );
+
+        let (made, fixed) =
+            (random([positions, heads, tokens, tokens], 1.0), random([1, heads * tokens * tokens], 1.0));
+        let [query, key, value, out] = [(); 4].map(|()| random([WIDTH, WIDTH], 0.1));
+        let [query_bias, value_bias, out_bias] = [(); 3].map(|()| random([WIDTH], 0.1));
+        // It may be written to, as in a network.
+        let map = || made.clone() * 1.0;
+        against(
+            "attention with its layers and gradients",
+            names,
+            || {
+                let weights = [&query, &key, &value, &out].map(into);
+                let biases = [&query_bias, &value_bias, &out_bias].map(into);
+                let ([query, key, value, out], [query_bias, value_bias, out_bias]) = (weights, biases);
+                let (map, fixed) = (map().into_primitive().tensor(), into(&fixed));
+                let given = [into(&x), map, fixed, query, key, value, out, query_bias, value_bias, out_bias];
+                B::fused_attention(given, SHAPE).map(|fused| from::<2>(fused).sum().backward())
+            },
+            || {
+                let y = norm(&x);
+                let [q, k, v] = [(&query, Some(&query_bias)), (&key, None), (&value, Some(&value_bias))]
+                    .map(|(w, bias)| linear(&y, w, bias).into_primitive().tensor());
+                let bias = map().reshape([positions, heads * tokens * tokens]);
+                let bias = B::add_row(bias.into_primitive().tensor(), into(&fixed));
+                let bias = from::<2>(bias).reshape([positions, heads, tokens, tokens]);
+                let attended = from(B::biased_attention(q, k, v, Some(bias.into_primitive().tensor()), SHAPE));
+                (x.clone() + linear(&attended, &out, Some(&out_bias))).sum().backward()
+            },
+        );
+    }
 }

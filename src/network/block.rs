@@ -71,6 +71,8 @@ pub(super) struct Shared<B: Kernels> {
     pub(super) cls_map: Option<Linear<B>>,
     /// Large negative numbers on tokens that are not there: `[batch, 1, 1, tokens]`.
     pub(super) mask: Option<Tensor<B, 4>>,
+    /// Whether more tokens [follow](Block::follow) the board's.
+    pub(super) followed: bool,
 }
 
 /// Keys and values of a block's tokens, in rows: what later tokens attend to.
@@ -84,7 +86,8 @@ pub(super) struct Memory<B: Kernels> {
 pub(super) struct Passed<B: Kernels> {
     /// `[batch × tokens, d]`
     pub(super) rows: Tensor<B, 2>,
-    pub(super) memory: Memory<B>,
+    /// Where [more tokens follow](Shared::followed), or it was made anyway.
+    pub(super) memory: Option<Memory<B>>,
     /// The router's losses, where there is one: `[1]`.
     pub(super) auxiliary: Option<Tensor<B, 1>>,
 }
@@ -140,12 +143,37 @@ impl<B: Kernels> Block<B> {
     /// `[batch × tokens, d]` to the same.
     pub(super) fn forward(&self, x: Tensor<B, 2>, shared: &Shared<B>) -> Passed<B> {
         let y = self.attention_norm.forward(x.clone());
+        if let Some(rows) = self.attend_fused(&x, &y, shared) {
+            let (rows, auxiliary) = self.feed(rows);
+            return Passed { rows, memory: None, auxiliary };
+        }
         let (q, memory) = self.project(y.clone());
         let bias = self.bias(y, shared).map(into);
         let (k, v) = (memory.key.clone(), memory.value.clone());
         let attended = from(B::biased_attention(into(q), into(k), into(v), bias, self.shape()));
         let (rows, auxiliary) = self.feed(x + self.out.forward(attended));
-        Passed { rows, memory, auxiliary }
+        Passed { rows, memory: Some(memory), auxiliary }
+    }
+
+    /// `x + attention(y)`, fused, if it is of the kind that backends may have so.
+    fn attend_fused(&self, x: &Tensor<B, 2>, y: &Tensor<B, 2>, shared: &Shared<B>) -> Option<Tensor<B, 2>> {
+        let alone = !shared.followed && shared.cls_map.is_none() && shared.mask.is_none();
+        if !alone || !self.attention_norm.is_plain() || self.key.bias.is_some() || !B::fuses_blocks() {
+            return None;
+        }
+        let [query_bias, value_bias, out_bias] =
+            [&self.query, &self.value, &self.out].map(|layer| layer.bias.as_ref().map(Param::val));
+        let (query_bias, value_bias, out_bias) = (query_bias?, value_bias?, out_bias?);
+        let (generator, fixed) = self.generator.as_ref().zip(self.static_bias.as_ref())?;
+        let Shape { tokens, heads } = self.shape();
+        let made = generator.forward(y.clone(), shared.map.clone()?);
+        let made = made.reshape([y.dims()[0] / tokens, heads, tokens, tokens]);
+        let [query, key, value, out] =
+            [&self.query, &self.key, &self.value, &self.out].map(|layer| into(layer.weight.val()));
+        let [query_bias, value_bias, out_bias] = [query_bias, value_bias, out_bias].map(into);
+        let fixed = into(fixed.forward());
+        let given = [into(x.clone()), into(made), fixed, query, key, value, out, query_bias, value_bias, out_bias];
+        B::fused_attention(given, self.shape()).map(from)
     }
 
     /// Query; key and value.
@@ -155,6 +183,9 @@ impl<B: Kernels> Block<B> {
     }
 
     fn feed(&self, x: Tensor<B, 2>) -> (Tensor<B, 2>, Option<Tensor<B, 1>>) {
+        if let Some(rows) = self.feed_fused(&x) {
+            return (rows, None);
+        }
         let y = self.ffn_norm.forward(x.clone());
         match &self.ffn {
             Ffn::Dense(ffn) => (x + ffn.forward(y), None),
@@ -163,6 +194,16 @@ impl<B: Kernels> Block<B> {
                 (x + y, Some(auxiliary))
             }
         }
+    }
+
+    /// `x + ffn(norm(x))`, fused, likewise.
+    fn feed_fused(&self, x: &Tensor<B, 2>) -> Option<Tensor<B, 2>> {
+        let Ffn::Dense(ffn) = &self.ffn else { return None };
+        if !self.ffn_norm.is_plain() || !B::fuses_blocks() {
+            return None;
+        }
+        let [up, up_bias, down, down_bias] = ffn.plain()?;
+        B::fused_feed_forward([into(x.clone()), up, up_bias, down, down_bias]).map(from)
     }
 
     /// What is added to the attention logits: `[batch or 1, heads or 1, tokens or 1, tokens]`.

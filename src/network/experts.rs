@@ -2,11 +2,12 @@
 
 use burn::module::Module;
 use burn::tensor::activation::{relu, softmax};
+use burn::tensor::ops::FloatTensor;
 use burn::tensor::{Int, Tensor, TensorData};
 
 use super::config::{self, Activation, Biases};
 use super::curve::Curve;
-use super::kernels::{Kernels, curved};
+use super::kernels::{Kernels, curved, into};
 use super::linear::Linear;
 use super::precision::{cast, wide};
 
@@ -52,6 +53,14 @@ impl<B: Kernels> FeedForward<B> {
             down: self.down.with_inputs(ffn),
             ..self
         }
+    }
+
+    /// The weights of both layers and their biases, if there is nothing but these and ReLU.
+    pub(super) fn plain(&self) -> Option<[FloatTensor<B>; 4]> {
+        let plain = self.gate.is_none() && self.activation == Activation::Relu;
+        let biases = self.up.bias.as_ref().zip(self.down.bias.as_ref()).filter(|_| plain);
+        let (up_bias, down_bias) = biases?;
+        Some([into(self.up.weight.val()), into(up_bias.val()), into(self.down.weight.val()), into(down_bias.val())])
     }
 
     /// `[rows, d]` to the same.

@@ -31,6 +31,6 @@ pub use input::{Input, Layout, Packed};
 pub use int8::{Int8, Look};
 #[cfg(feature = "training")]
 pub use kernels::Rounding;
-pub use kernels::{Kernels, Shape};
+pub use kernels::{AttentionInputs, FeedForwardInputs, Fused, Kernels, Shape};
 pub use model::{Network, Output};
 pub use weights::{Precision, WeightsError, load, read_config, save};

@@ -3,7 +3,7 @@
 use burn::module::Module;
 use burn::tensor::{DType, Tensor};
 
-use super::config::{Activation, Config, TimeHead, ValueHead};
+use super::config::{Activation, Config, PolicyHead, TimeHead, ValueHead};
 use super::embedding::Embedding;
 use super::heads::{Moves, Policy, Readout};
 use super::input::{Input, Layout};
@@ -125,7 +125,8 @@ impl<B: Kernels> Network<B> {
     fn read(&self, input: Input<B>, all: bool) -> Output<B> {
         let question = input.question.clone();
         let input = Input { values: cast(input.values, self.dtype), ..input };
-        let trunked = self.trunk.forward(self.embedding.forward(input));
+        let followed = self.config.policy == PolicyHead::Autoregressive;
+        let trunked = self.trunk.forward(self.embedding.forward(input), followed);
         let squares = self.config.embedding.squares().map(|first| trunked.squares(first));
         let moves = self.policy.forward(&trunked, squares.as_ref(), (&self.embedding, &self.trunk), &question);
         let of_time = self.time.as_ref().filter(|_| all).zip(squares.clone());

@@ -22,6 +22,11 @@ impl<B: Kernels> Norm<B> {
         Norm { gain: (kind != config::Norm::Rms).then(gain), shift: (kind == config::Norm::Layer).then(shift) }
     }
 
+    /// Whether it is [`norm`], with nothing learnt.
+    pub(super) fn is_plain(&self) -> bool {
+        self.gain.is_none() && self.shift.is_none()
+    }
+
     /// `[rows, d]` to the same.
     pub(super) fn forward(&self, x: Tensor<B, 2>) -> Tensor<B, 2> {
         // Without its mean, the root mean square of a row is its deviation.

@@ -25,7 +25,7 @@ pub(super) struct Trunked<B: Kernels> {
     pub(super) rows: Tensor<B, 2>,
     /// Losses of its own: `[1]`.
     pub(super) auxiliary: Option<Tensor<B, 1>>,
-    /// Of each block.
+    /// Of each block, where more tokens follow the board's.
     pub(super) memories: Vec<Memory<B>>,
     /// `[batch, 1, 1, tokens]`
     pub(super) mask: Option<Tensor<B, 4>>,
@@ -76,9 +76,10 @@ impl<B: Kernels> Trunk<B> {
         }
     }
 
-    pub(super) fn forward(&self, x: Embedded<B>) -> Trunked<B> {
+    /// `followed` says whether more tokens are to follow the board's.
+    pub(super) fn forward(&self, x: Embedded<B>, followed: bool) -> Trunked<B> {
         match self {
-            Trunk::Encoder(trunk) => trunk.forward(x),
+            Trunk::Encoder(trunk) => trunk.forward(x, followed),
             Trunk::Residual(trunk) => {
                 let (tokens, memories) = (x.tokens, Vec::new());
                 Trunked { rows: trunk.forward(x.rows), auxiliary: None, memories, mask: None, tokens }
@@ -140,13 +141,17 @@ impl<B: Kernels> Encoder<B> {
         Encoder { blocks: (0..layers).map(block).collect(), ..self }
     }
 
-    fn forward(&self, x: Embedded<B>) -> Trunked<B> {
+    fn forward(&self, x: Embedded<B>, followed: bool) -> Trunked<B> {
         let mask = x.mask.map(|mask| {
             let [n, tokens] = mask.dims();
             mask.reshape([n, 1, 1, tokens])
         });
-        let shared =
-            Shared { map: self.shared_map.as_ref().map(Param::val), cls_map: self.cls_map.clone(), mask: mask.clone() };
+        let shared = Shared {
+            map: self.shared_map.as_ref().map(Param::val),
+            cls_map: self.cls_map.clone(),
+            mask: mask.clone(),
+            followed,
+        };
         let mut rows = x.rows;
         if let Some(norm) = &self.input_norm {
             rows = norm.forward(rows);
@@ -155,7 +160,7 @@ impl<B: Kernels> Encoder<B> {
         for block in &self.blocks {
             let passed = block.forward(rows, &shared);
             rows = passed.rows;
-            memories.push(passed.memory);
+            memories.extend(passed.memory);
             auxiliary = [auxiliary, passed.auxiliary].into_iter().flatten().reduce(|a, b| a + b);
         }
         Trunked { rows: self.output_norm.forward(rows), auxiliary, memories, mask, tokens: x.tokens }

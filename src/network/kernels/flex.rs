@@ -5,13 +5,15 @@ use burn::tensor::{DType, TensorData};
 use burn_flex::{Flex, FlexTensor};
 
 use super::super::precision::{cast, wide};
+#[cfg(all(feature = "training", target_arch = "x86_64"))]
+use super::Fused;
 use super::{
     Curve, EPSILON, Kernels, Shape, around, attention, from, gather_around, heads, into, matrices, neighbour,
     rms_norm_parts, rms_norm_parts_gradient, rows, scale, spread,
 };
 
 /// The tensor with its numbers in a row, for writing to them: that copies them only where another tensor shares them.
-fn owned(x: FlexTensor) -> FlexTensor {
+pub(super) fn owned(x: FlexTensor) -> FlexTensor {
     let contiguous = x.to_contiguous();
     // Or it would be that other tensor.
     drop(x);
@@ -23,12 +25,12 @@ fn single<'a>(tensors: impl IntoIterator<Item = &'a FlexTensor>) -> bool {
     tensors.into_iter().all(|x| x.dtype() == DType::F32)
 }
 
-fn tensor<const D: usize>(numbers: Vec<f32>, shape: [usize; D]) -> FlexTensor {
+pub(super) fn tensor<const D: usize>(numbers: Vec<f32>, shape: [usize; D]) -> FlexTensor {
     FlexTensor::from_data(TensorData::new(numbers, shape))
 }
 
 /// As it lies in memory; `None` if it is not in single precision, has no numbers, or is read backwards.
-fn matrix(x: &FlexTensor) -> Option<matrices::Matrix<'_>> {
+pub(super) fn matrix(x: &FlexTensor) -> Option<matrices::Matrix<'_>> {
     if !single([x]) {
         return None;
     }
@@ -42,6 +44,11 @@ fn matrix(x: &FlexTensor) -> Option<matrices::Matrix<'_>> {
 impl Kernels for Flex {
     fn rounds_products() -> bool {
         true
+    }
+
+    #[cfg(all(feature = "training", target_arch = "x86_64"))]
+    fn fused() -> Option<Fused<Self>> {
+        super::rounding::is_on().then_some(super::bf16::flex::FUSED)
     }
 
     fn bytes(bytes: Vec<u8>, shape: [usize; 2], device: &Self::Device) -> IntTensor<Self> {

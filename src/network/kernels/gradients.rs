@@ -8,7 +8,7 @@ use burn::tensor::backend::Backend;
 use burn::tensor::ops::{FloatTensor, IntTensor};
 
 use super::layers::{AddRow, Product, ScaleByRow};
-use super::{Curve, Kernels, Shape, from, into};
+use super::{AttentionInputs, Curve, FeedForwardInputs, Kernels, Shape, from, fused_gradients, into};
 
 #[derive(Debug)]
 struct Attention;
@@ -118,6 +118,18 @@ impl<B: Kernels> Backward<B, 1> for RmsNorm {
 impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
     fn rounds_products() -> bool {
         B::rounds_products()
+    }
+
+    fn fuses_blocks() -> bool {
+        B::fused().is_some()
+    }
+
+    fn fused_attention(given: AttentionInputs<FloatTensor<Self>>, shape: Shape) -> Option<FloatTensor<Self>> {
+        fused_gradients::attention::<B, C>(given, shape)
+    }
+
+    fn fused_feed_forward(given: FeedForwardInputs<FloatTensor<Self>>) -> Option<FloatTensor<Self>> {
+        fused_gradients::feed_forward::<B, C>(given)
     }
 
     fn biased_attention(

@@ -10,6 +10,9 @@ mod bf16;
 #[cfg(feature = "gpu")]
 mod cube;
 mod flex;
+mod fused;
+#[cfg(feature = "training")]
+mod fused_gradients;
 #[cfg(feature = "gpu")]
 mod fusion;
 #[cfg(feature = "training")]
@@ -33,6 +36,7 @@ use burn::tensor::{DType, ElementConversion, Int, Tensor, TensorData, TensorPrim
 
 use super::curve::Curve;
 use super::precision::{cast, wide};
+pub use fused::{AttentionInputs, FeedForwardInputs, Fused};
 #[cfg(feature = "training")]
 pub use rounding::Rounding;
 
@@ -44,6 +48,26 @@ pub trait Kernels: Backend {
     /// in single precision: where nothing but products would gain.
     fn rounds_products() -> bool {
         false
+    }
+
+    /// The fused parts of an encoder block with their gradients, where this backend has them and they are of use now.
+    fn fused() -> Option<Fused<Self>> {
+        None
+    }
+
+    /// Whether [`fused_attention`](Kernels::fused_attention) and [`fused_feed_forward`](Kernels::fused_feed_forward) are there.
+    fn fuses_blocks() -> bool {
+        false
+    }
+
+    /// The attention of an encoder block, fused; `None` where it is to be composed.
+    fn fused_attention(_given: AttentionInputs<FloatTensor<Self>>, _shape: Shape) -> Option<FloatTensor<Self>> {
+        None
+    }
+
+    /// The feed-forward part of an encoder block, fused; `None` where it is to be composed.
+    fn fused_feed_forward(_given: FeedForwardInputs<FloatTensor<Self>>) -> Option<FloatTensor<Self>> {
+        None
     }
 
     /// `softmax(q·kᵀ/√c + bias)·v` in each head, over rows `[n × tokens, heads × c]`. The bias is `[n, heads, tokens, tokens]`, or

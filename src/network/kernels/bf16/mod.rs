@@ -1,10 +1,16 @@
 //! Products of matrices whose numbers are rounded to bfloat16, and whose sums are kept in single precision, on processors with AMX: what training
 //! on a CPU spends most of its time in.
 //!
-//! Both matrices are cut into tiles of 16 × 32 numbers ([`pack`]), of which two by two are multiplied together ([`amx`]).
+//! Both matrices are cut into tiles of 16 × 32 numbers ([`pack`]), of which two by two are multiplied together ([`amx`]). The two parts of an encoder
+//! block are made of such products without leaving the cache in between ([`attention`], [`feed_forward`]).
 
 mod amx;
+mod attention;
+mod feed_forward;
+pub(super) mod flex;
+mod loops;
 mod pack;
+mod tiles;
 
 use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
 use std::cell::RefCell;
@@ -75,7 +81,6 @@ unsafe fn write(out: *mut f32, length: usize, a: Matrix, b: Matrix, factor: f32)
     }
     let [rows, columns, inner] = [a.rows, b.columns, a.columns];
     let amx = Amx::begin();
-    let mut square = Square([[0.0; SIDE]; SIDE]);
     SCRATCH.with_borrow_mut(|scratch| {
         for start in (0..inner).step_by(DEEP * DEPTH) {
             let depth = start..inner.min(start + DEEP * DEPTH);
@@ -91,28 +96,47 @@ unsafe fn write(out: *mut f32, length: usize, a: Matrix, b: Matrix, factor: f32)
                     (row + SIDE..panel.end.min(row + 2 * SIDE))
                         .for_each(|r| fetch(out.wrapping_add(r * length), columns));
                     let of_a = pair(&scratch.a, (row - panel.start) / LANES, deep);
-                    for column in (0..columns).step_by(SIDE) {
-                        let of_b = pair(&scratch.b, column / LANES, deep);
-                        let size = [panel.end - row, columns - column].map(|there| there.min(SIDE));
-                        // Straight to its place, where it needs no more.
-                        let whole = size == [SIDE; 2] && factor == 1.0;
-                        // SAFETY: row and column are inside.
-                        let place = unsafe { out.add(row * length + column) };
-                        let (sums, stride, held) = match whole {
-                            true => (place, length, start > 0),
-                            false => (square.0.as_mut_ptr().cast(), SIDE, false),
-                        };
-                        // SAFETY: both have `deep` tiles from there on; the sums have 32 rows of 32 numbers, `stride` apart.
-                        unsafe { amx.multiply(of_a, of_b, deep, sums, stride, held) };
-                        if !whole {
-                            // SAFETY: the rows and columns that are there.
-                            unsafe { square.put(place, length, size, factor, start > 0) };
-                        }
-                    }
+                    let size = [(panel.end - row).min(SIDE), columns];
+                    // SAFETY: the rows are inside.
+                    let place = unsafe { out.add(row * length) };
+                    // SAFETY: the caller's word.
+                    unsafe { sum_up(&amx, of_a, &scratch.b, deep, (place, length, size), factor, start > 0) };
                 }
             }
         }
     });
+}
+
+/// Rows of sums, as many as two tiles have, or fewer: written to their place, whose rows are so many numbers long, or added to what is there.
+///
+/// # Safety
+/// There must be `deep` tiles of a's lanes, and of each sixteen of the columns in b; and at their place so many rows and columns.
+unsafe fn sum_up(
+    amx: &Amx,
+    of_a: [*const Tile; 2],
+    b: &[Tile],
+    deep: usize,
+    (place, length, [rows, columns]): (*mut f32, usize, [usize; 2]),
+    factor: f32,
+    add: bool,
+) {
+    for column in (0..columns).step_by(SIDE) {
+        let of_b = pair(b, column / LANES, deep);
+        let size = [rows, (columns - column).min(SIDE)];
+        // SAFETY: the column is inside.
+        let place = unsafe { place.add(column) };
+        if size == [SIDE; 2] && factor == 1.0 {
+            // SAFETY: both have `deep` tiles from there on; there are 32 rows of 32 numbers.
+            unsafe { amx.multiply(of_a, of_b, deep, place, length, add) };
+        } else {
+            let mut square = Square([[0.0; SIDE]; SIDE]);
+            // SAFETY: likewise, and the rows and columns that are there.
+            unsafe {
+                amx.multiply(of_a, of_b, deep, square.0.as_mut_ptr().cast(), SIDE, false);
+                square.put(place, length, size, factor, add);
+            }
+        }
+    }
 }
 
 /// Has so many numbers brought to the cache.

@@ -1,9 +1,9 @@
 //! Matrices as tiles of rounded numbers.
 
 use std::arch::x86_64::{
-    __m512bh, __m512i, _mm512_cvtne2ps_pbh, _mm512_loadu_epi16, _mm512_maskz_loadu_ps, _mm512_permutexvar_epi16,
-    _mm512_shuffle_i32x4, _mm512_store_si512, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32,
-    _mm512_unpacklo_epi64,
+    __m512bh, __m512i, _mm512_cvtne2ps_pbh, _mm512_loadu_epi16, _mm512_loadu_ps, _mm512_maskz_loadu_ps,
+    _mm512_permutexvar_epi16, _mm512_shuffle_i32x4, _mm512_store_si512, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64,
+    _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 use std::mem::transmute;
 use std::ops::Range;
@@ -72,13 +72,18 @@ fn first(count: usize) -> [u16; 2] {
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn along(from: *const f32, step: usize, [lanes, depth]: [usize; 2], tiles: *mut Tile) -> Major {
     let deep = depth.div_ceil(DEPTH);
+    let whole = lanes.is_multiple_of(LANES) && depth.is_multiple_of(DEPTH);
     for lane in 0..lanes.next_multiple_of(LANES) {
         for k in 0..deep {
-            let [low, high] = first(if lane < lanes { depth - k * DEPTH } else { 0 });
             // SAFETY: numbers of a lane that is there, others are masked; a row of a tile, which is a vector, of which any bits stand for something.
             unsafe {
                 let from = from.wrapping_add(lane * step + k * DEPTH);
-                let halves = [_mm512_maskz_loadu_ps(low, from), _mm512_maskz_loadu_ps(high, from.wrapping_add(16))];
+                let halves = if whole {
+                    [_mm512_loadu_ps(from), _mm512_loadu_ps(from.wrapping_add(16))]
+                } else {
+                    let [low, high] = first(if lane < lanes { depth - k * DEPTH } else { 0 });
+                    [_mm512_maskz_loadu_ps(low, from), _mm512_maskz_loadu_ps(high, from.wrapping_add(16))]
+                };
                 let row = tiles.add(lane / LANES * deep + k).cast::<__m512i>().add(lane % LANES);
                 _mm512_store_si512(row, transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(halves[1], halves[0])));
             }
@@ -106,14 +111,19 @@ unsafe fn across(from: *const f32, step: usize, [lanes, depth]: [usize; 2], tile
     // SAFETY: 32 numbers of 16 bits.
     let order = unsafe { _mm512_loadu_epi16(IN_TURN.as_ptr()) };
     let (wide, deep) = (lanes.div_ceil(LANES), depth.div_ceil(DEPTH));
+    let whole = lanes.is_multiple_of(LANES) && depth.is_multiple_of(DEPTH);
     for pair in 0..deep * LANES {
         for l in 0..wide {
-            let there = |k: usize| if k < depth { first(lanes - l * LANES)[0] } else { 0 };
             // SAFETY: numbers that are there, others are masked; a row of a tile, which is a vector, of which any bits stand for something.
             unsafe {
                 let from = from.wrapping_add(2 * pair * step + l * LANES);
-                let even = _mm512_maskz_loadu_ps(there(2 * pair), from);
-                let odd = _mm512_maskz_loadu_ps(there(2 * pair + 1), from.wrapping_add(step));
+                let [even, odd] = if whole {
+                    [_mm512_loadu_ps(from), _mm512_loadu_ps(from.wrapping_add(step))]
+                } else {
+                    let there = |k: usize| if k < depth { first(lanes - l * LANES)[0] } else { 0 };
+                    let odd = _mm512_maskz_loadu_ps(there(2 * pair + 1), from.wrapping_add(step));
+                    [_mm512_maskz_loadu_ps(there(2 * pair), from), odd]
+                };
                 let both = transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(odd, even));
                 let row = tiles.add(l * deep + pair / LANES).cast::<__m512i>().add(pair % LANES);
                 _mm512_store_si512(row, _mm512_permutexvar_epi16(order, both));
