@@ -4,7 +4,7 @@ use std::arch::asm;
 use std::arch::x86_64::__cpuid_count;
 use std::marker::PhantomData;
 
-use super::{LANES, Tile};
+use super::{LANES, Tile, are_there};
 
 /// Whether this processor has tiles, and the system lets this process use them.
 pub(super) fn allowed() -> bool {
@@ -56,8 +56,12 @@ static SHAPES: Shapes = {
 pub(super) struct Amx(PhantomData<*const ()>);
 
 impl Amx {
-    /// There may be only one at a time in a thread, and only where they are [`allowed`].
+    /// There may be only one at a time in a thread.
+    ///
+    /// # Panics
+    /// Where there are none.
     pub(super) fn begin() -> Amx {
+        assert!(are_there(), "no tiles on this processor");
         // SAFETY: the processor has the instruction; the operand is what it reads.
         unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const SHAPES, options(nostack, preserves_flags)) };
         Amx(PhantomData)
