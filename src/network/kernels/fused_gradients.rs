@@ -144,15 +144,10 @@ mod tests {
             let fixed = random([1, heads * tokens * tokens], 1.0);
             let weights = [(); 4].map(|()| random([d, d], 1.5 / (d as f64).sqrt()));
             let biases = [(); 3].map(|()| random([d], 0.3));
-            let [query, key, value, out] = weights.clone();
-            let [query_bias, value_bias, out_bias] = biases.clone();
-            let given = [query, key, value, out].map(into);
-            let [query, key, value, out] = given;
-            let biases_given = [query_bias, value_bias, out_bias].map(into);
-            let [query_bias, value_bias, out_bias] = biases_given;
-            let (made_given, fixed_given) = (into(made.clone()), into(fixed.clone()));
-            let given =
-                [into(x.clone()), made_given, fixed_given, query, key, value, out, query_bias, value_bias, out_bias];
+            let [query, key, value, out] = weights.clone().map(into);
+            let [query_bias, value_bias, out_bias] = biases.clone().map(into);
+            let maps = (into(made.clone()), into(fixed.clone()));
+            let given = [into(x.clone()), maps.0, maps.1, query, key, value, out, query_bias, value_bias, out_bias];
             let fused = from(B::fused_attention(given, shape).expect("it is there"));
 
             let y = norm(x.clone());

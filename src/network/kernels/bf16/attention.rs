@@ -51,11 +51,7 @@ struct Position {
 impl Position {
     fn new(amx: &Amx, part: &Attention) -> Self {
         let numbers = || vec![0.0; part.size()];
-        let tiles = |i: usize| {
-            let mut tiles = Tiles::right();
-            tiles.set(amx, part.weights[i]);
-            tiles
-        };
+        let [query, key, value, _] = part.weights;
         Position {
             y: numbers(),
             scales: Vec::new(),
@@ -63,7 +59,7 @@ impl Position {
             k: numbers(),
             v: numbers(),
             attended: numbers(),
-            weights: [tiles(0), tiles(1), tiles(2)],
+            weights: [query, key, value].map(|weights| Tiles::right().holding(amx, weights)),
             left: Tiles::left(),
             right: Tiles::right(),
         }
@@ -113,8 +109,7 @@ impl Attention<'_> {
     pub(super) fn forward(&self, amx: &Amx, x: &[f32], made: &mut [f32], fixed: &[f32]) -> Vec<f32> {
         let ([d, c], map) = ([self.width(), self.width() / self.heads], self.tokens * self.tokens);
         let mut position = Position::new(amx, self);
-        let [mut out_weights, mut left] = [Tiles::right(), Tiles::left()];
-        out_weights.set(amx, self.weights[3]);
+        let (out_weights, mut left) = (Tiles::right().holding(amx, self.weights[3]), Tiles::left());
         let mut scores = vec![0.0; map];
         let mut out = Vec::with_capacity(x.len());
         for (x, made) in x.chunks_exact(self.size()).zip(made.chunks_exact_mut(self.heads * map)) {
@@ -141,11 +136,7 @@ impl Attention<'_> {
     pub(super) fn gradients(&self, amx: &Amx, dy: &[f32], x: &[f32], softmaxed: &mut [f32]) -> Gradients {
         let ([d, c], map) = ([self.width(), self.width() / self.heads], self.tokens * self.tokens);
         let mut position = Position::new(amx, self);
-        let turned = self.weights.map(|weights| {
-            let mut tiles = Tiles::right();
-            tiles.set(amx, weights.transposed());
-            tiles
-        });
+        let turned = self.weights.map(|weights| Tiles::right().holding(amx, weights.transposed()));
         let [mut left, mut right] = [Tiles::left(), Tiles::right()];
         let mut of_x = Vec::with_capacity(x.len());
         let mut of_weights = [(); 4].map(|()| vec![0.0; d * d]);

@@ -38,9 +38,8 @@ struct Hidden {
 
 impl Hidden {
     fn new(amx: &Amx, up: Matrix) -> Self {
-        let mut tiles = Tiles::right();
-        tiles.set(amx, up);
-        Hidden { y: Vec::new(), scales: Vec::new(), hidden: Vec::new(), up: tiles, left: Tiles::left() }
+        let up = Tiles::right().holding(amx, up);
+        Hidden { y: Vec::new(), scales: Vec::new(), hidden: Vec::new(), up, left: Tiles::left() }
     }
 
     fn set(&mut self, amx: &Amx, x: &[f32], part: &FeedForward) {
@@ -59,8 +58,8 @@ impl FeedForward<'_> {
     /// Rows `[rows, d]` to the same.
     pub(super) fn forward(&self, amx: &Amx, x: &[f32]) -> Vec<f32> {
         let [d, ffn] = [self.up.rows, self.up.columns];
-        let (mut hidden, mut down, mut left) = (Hidden::new(amx, self.up), Tiles::right(), Tiles::left());
-        down.set(amx, self.down);
+        let (mut hidden, mut left) = (Hidden::new(amx, self.up), Tiles::left());
+        let down = Tiles::right().holding(amx, self.down);
         let mut out = Vec::with_capacity(x.len());
         for x in x.chunks(ROWS * d) {
             hidden.set(amx, x, self);
@@ -77,9 +76,7 @@ impl FeedForward<'_> {
     pub(super) fn gradients(&self, amx: &Amx, dy: &[f32], x: &[f32]) -> [Vec<f32>; 5] {
         let [d, ffn] = [self.up.rows, self.up.columns];
         let mut hidden = Hidden::new(amx, self.up);
-        let [mut up, mut down] = [Tiles::right(), Tiles::right()];
-        up.set(amx, self.up.transposed());
-        down.set(amx, self.down.transposed());
+        let [up, down] = [self.up, self.down].map(|m| Tiles::right().holding(amx, m.transposed()));
         let [mut left, mut right] = [Tiles::left(), Tiles::right()];
         let mut of_x = Vec::with_capacity(x.len());
         let (mut of_up, mut of_up_bias) = (vec![0.0; d * ffn], vec![0.0; ffn]);

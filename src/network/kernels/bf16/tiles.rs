@@ -25,6 +25,12 @@ impl Tiles {
         Tiles { side: Major::Depth, ..Tiles::left() }
     }
 
+    /// With a matrix that stays.
+    pub(super) fn holding(mut self, amx: &Amx, matrix: Matrix) -> Self {
+        self.set(amx, matrix);
+        self
+    }
+
     /// Another matrix in its place.
     pub(super) fn set(&mut self, _: &Amx, matrix: Matrix) {
         let matrix = if self.side == Major::Depth { matrix.transposed() } else { matrix };
