@@ -4,6 +4,7 @@ use super::super::curve::exp;
 use super::super::kernels::rows::LANES;
 use super::super::vectors::widest;
 use super::floats::{Begin, Left, Rows, product};
+use super::transpose::{SIDE, Transpose};
 
 /// Squares that attend to squares.
 pub(super) const SQUARES: usize = 64;
@@ -19,11 +20,7 @@ pub(super) fn attend(projected: &[f32], stride: usize, maps: &mut [f32], heads: 
     let from = |column: usize| Rows { numbers: &projected[column..], stride };
     let mut queries = vec![0.0; c * SQUARES];
     for (head, map) in maps.chunks_exact_mut(MAP).enumerate() {
-        for (square, row) in projected.chunks_exact(stride).enumerate() {
-            for (i, x) in row[head * c..][..c].iter().enumerate() {
-                queries[i * SQUARES + square] = *x;
-            }
-        }
+        transpose(from(head * c), c, &mut queries);
         // A key a row, a query a column.
         let queries = Rows { numbers: &queries, stride: SQUARES };
         product(Left::Plain(from(d + head * c)), queries, Begin::Held, map, SQUARES, [SQUARES, c, SQUARES]);
@@ -43,6 +40,36 @@ pub(super) fn attend(projected: &[f32], stride: usize, maps: &mut [f32], heads: 
             },
         );
     }
+}
+
+/// Of a row for each square the first `width` numbers, as a row of squares for each number: `[width, 64]`.
+fn transpose(rows: Rows, width: usize, out: &mut [f32]) {
+    let transpose = Transpose::best();
+    widest(
+        #[inline(always)]
+        || {
+            for square in (0..SQUARES).step_by(SIDE) {
+                let row = |r| &rows.numbers[(square + r) * rows.stride..][..width];
+                let rows: [&[f32]; SIDE] = std::array::from_fn(row);
+                let mut number = 0;
+                while number + SIDE <= width {
+                    let mut numbers = [[0.0; SIDE]; SIDE];
+                    for (numbers, row) in numbers.iter_mut().zip(rows) {
+                        numbers.copy_from_slice(&row[number..][..SIDE]);
+                    }
+                    for (i, column) in transpose.columns(&numbers).iter().enumerate() {
+                        out[(number + i) * SQUARES + square..][..SIDE].copy_from_slice(column);
+                    }
+                    number += SIDE;
+                }
+                for number in number..width {
+                    for (i, row) in rows.iter().enumerate() {
+                        out[number * SQUARES + square + i] = row[number];
+                    }
+                }
+            }
+        },
+    );
 }
 
 /// e to the power of each number less the largest of its column, and each column's sum of these.

@@ -6,8 +6,9 @@
 //! "SmoothQuant").
 
 use super::super::kernels::EPSILON;
-use super::super::kernels::rows::dot;
+use super::super::kernels::rows::{LANES, dot};
 use super::dot::ROWS;
+use super::transpose::{SIDE, Transpose, halved};
 
 /// How much of the range of a number is evened out; the rest is left to the weights.
 const SHARE: f32 = 0.75;
@@ -40,14 +41,21 @@ impl Balance {
         Balance { centres, factors }
     }
 
-    /// At most eight rows divided by their root mean square, and balanced.
+    /// At most eight rows divided by their root mean square, and balanced. Their width is a multiple of [`LANES`].
     #[inline(always)]
-    pub(super) fn apply(&self, rows: &[f32], out: &mut [f32]) {
+    pub(super) fn apply(&self, rows: &[f32], out: &mut [f32], transpose: Transpose) {
         let width = self.centres.len();
-        let mut normals = [0.0; ROWS];
-        for (row, normal) in rows.chunks_exact(width).zip(&mut normals) {
-            *normal = dot(row, row);
+        let mut squares = [[0.0; SIDE]; ROWS];
+        for (row, squares) in rows.chunks_exact(width).zip(&mut squares) {
+            let mut sums = [0.0; LANES];
+            for x in row.as_chunks::<LANES>().0 {
+                for i in 0..LANES {
+                    sums[i] += x[i] * x[i];
+                }
+            }
+            *squares = halved(sums, |a, b| a + b);
         }
+        let mut normals = transpose.join(&squares, |a, b| a + b);
         for normal in &mut normals {
             *normal = self::normal(*normal, width);
         }

@@ -1,9 +1,10 @@
 //! Rows of numbers as bytes, each row with a scale of its own.
 
-use super::super::kernels::rows::{LANES, join};
+use super::super::kernels::rows::LANES;
 use super::super::vectors::widest;
 use super::balance::Balance;
-use super::dot::{Block, Dot, ROWS, WideWords, Words};
+use super::dot::{Block, Dot, ROWS, WideWord, Word};
+use super::transpose::{SIDE, Transpose, halved};
 
 /// Added to a number below 2²², it has the nearest integer in its lowest bits.
 const ROUNDER: f32 = 12_582_912.0;
@@ -21,37 +22,36 @@ pub(super) enum Numbers<'a> {
     Normalised(&'a Balance),
 }
 
-/// Rows as bytes: eight rows side by side, four bytes of each at a time.
+/// Rows as bytes.
 #[derive(Debug)]
 pub(super) struct Bytes {
     dot: Dot,
-    /// `[rows / 8, width / 4]`
-    words: Vec<Words>,
+    transpose: Transpose,
+    /// `[rows, width / 4]`, with rows that make them a multiple of eight.
+    words: Vec<Word>,
     /// The same, where the processor's instructions do not take bytes.
-    wide: Vec<WideWords>,
+    wide: Vec<WideWord>,
     /// What one in a byte of each row stands for.
     scales: Vec<f32>,
     /// Words of a row.
     length: usize,
     /// Whether [`SHIFT`] was added.
     shifted: bool,
-    /// Eight rows, balanced, and as bytes one after another.
+    /// Eight rows, balanced.
     balanced: Vec<f32>,
-    bytes: Vec<u8>,
 }
 
 impl Default for Bytes {
     fn default() -> Bytes {
-        let dot = Dot::best();
         Bytes {
-            dot,
+            dot: Dot::best(),
+            transpose: Transpose::best(),
             words: Vec::new(),
             wide: Vec::new(),
             scales: Vec::new(),
             length: 0,
             shifted: false,
             balanced: Vec::new(),
-            bytes: Vec::new(),
         }
     }
 }
@@ -66,33 +66,39 @@ impl Bytes {
         assert!(width.is_multiple_of(LANES), "rows that fill whole vectors");
         self.length = width / 4;
         self.shifted = !matches!(numbers, Numbers::Positive);
-        self.words.resize(count.div_ceil(ROWS) * self.length, [[0; 4]; ROWS]);
+        self.words.resize(count.next_multiple_of(ROWS) * self.length, [0; 4]);
         self.scales.resize(count, 0.0);
         let (largest, flip) = if self.shifted { (127.0, SHIFT as u8) } else { (255.0, 0) };
-        let (words, scales, length) = (&mut self.words, &mut self.scales, self.length);
         self.balanced.resize(ROWS * width, 0.0);
-        self.bytes.resize(ROWS * width, 0);
-        let (balanced, bytes) = (&mut self.balanced[..], &mut self.bytes[..]);
+        let (bytes, scales, transpose) = (self.words.as_flattened_mut(), &mut self.scales, self.transpose);
+        let balanced = &mut self.balanced[..];
         widest(
             #[inline(always)]
             || {
                 let blocks = rows.chunks(ROWS * width).zip(scales.chunks_mut(ROWS));
-                for ((rows, scales), words) in blocks.zip(words.chunks_exact_mut(length)) {
+                for ((rows, scales), bytes) in blocks.zip(bytes.chunks_exact_mut(ROWS * width)) {
                     // One thing after another for eight rows, or what is left of them: each takes long to be known, but the rows do
                     // not wait for each other.
                     let rows = match numbers {
                         Numbers::Normalised(balance) => {
-                            balance.apply(rows, balanced);
-                            &*balanced
+                            balance.apply(rows, balanced, transpose);
+                            &balanced[..rows.len()]
                         }
                         Numbers::Positive | Numbers::Any => rows,
                     };
-                    for (row, scale) in rows.chunks_exact(width).zip(scales.iter_mut()) {
-                        *scale = most(row);
+                    let mut most = [[0.0; SIDE]; ROWS];
+                    for (row, most) in rows.chunks_exact(width).zip(&mut most) {
+                        let mut lanes = [0.0; LANES];
+                        for x in row.as_chunks::<LANES>().0 {
+                            for i in 0..LANES {
+                                lanes[i] = larger(x[i].abs(), lanes[i]);
+                            }
+                        }
+                        *most = halved(lanes, larger);
                     }
-                    let mut factors = [0.0; ROWS];
-                    for (scale, factor) in scales.iter_mut().zip(&mut factors) {
-                        *scale /= largest;
+                    let (most, mut factors) = (transpose.join(&most, larger), [0.0; ROWS]);
+                    for ((scale, factor), most) in scales.iter_mut().zip(&mut factors).zip(most) {
+                        *scale = most / largest;
                         *factor = if *scale > 0.0 { 1.0 / *scale } else { 0.0 };
                     }
                     for ((row, bytes), factor) in
@@ -102,7 +108,6 @@ impl Bytes {
                             *byte = (x * factor + ROUNDER).to_bits() as u8 ^ flip;
                         }
                     }
-                    interleave(bytes, words);
                 }
             },
         );
@@ -126,37 +131,17 @@ impl Bytes {
 
     /// Eight rows at a time: their bytes, and what one in them stands for.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (Block<'_>, &[f32])> {
-        let length = self.length.max(1);
+        let length = ROWS * self.length.max(1);
         let wide = move |i| self.wide.get(i * length..(i + 1) * length).unwrap_or_default();
         let blocks = self.words.chunks_exact(length).zip(self.scales.chunks(ROWS)).enumerate();
         blocks.map(move |(i, (words, scales))| (Block { rows: scales.len(), words, wide: wide(i) }, scales))
     }
 }
 
-/// Rows one after another to rows side by side.
+/// Without the care of `f32::max` for NaN, which no vector instruction takes.
 #[inline(always)]
-fn interleave(bytes: &[u8], words: &mut [Words]) {
-    let (fours, length) = (bytes.as_chunks::<4>().0, words.len());
-    for (k, words) in words.iter_mut().enumerate() {
-        let mut side_by_side = [[0; 4]; ROWS];
-        for r in 0..ROWS {
-            side_by_side[r] = fours[r * length + k];
-        }
-        *words = side_by_side;
-    }
-}
-
-/// The largest magnitude in a row.
-#[inline(always)]
-fn most(row: &[f32]) -> f32 {
-    let mut most = [0.0_f32; LANES];
-    for chunk in row.as_chunks::<LANES>().0 {
-        for i in 0..LANES {
-            let x = chunk[i].abs();
-            most[i] = if x > most[i] { x } else { most[i] };
-        }
-    }
-    join(most, |a, b| if b > a { b } else { a })
+fn larger(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
 }
 
 #[cfg(test)]
@@ -175,7 +160,7 @@ mod tests {
                 .chunks_exact(width)
                 .flat_map(|row| {
                     let mut balanced = vec![0.0; width];
-                    balance.apply(row, &mut balanced);
+                    balance.apply(row, &mut balanced, Transpose::best());
                     balanced
                 })
                 .collect();
@@ -194,7 +179,8 @@ mod tests {
                     for r in 0..rows {
                         for (i, x) in wanted[(b * ROWS + r) * width..][..width].iter().enumerate() {
                             let shift = if bytes.shifted() { SHIFT } else { 0 };
-                            let found = (i32::from(words[i / 4][r][i % 4]) - shift) as f32 * scales[r];
+                            let byte = words[(r * width + i) / 4][i % 4];
+                            let found = (i32::from(byte) - shift) as f32 * scales[r];
                             assert!((found - x).abs() <= scales[r] * 0.501, "{found} for {x}");
                         }
                     }

@@ -14,6 +14,7 @@ mod floats;
 mod heads;
 mod layer;
 mod matrix;
+mod transpose;
 
 use std::sync::Mutex;
 

@@ -6,7 +6,7 @@ use std::arch::aarch64::{
 };
 use std::arch::asm;
 
-use super::{COLUMNS, Group, ROWS, Start, Sums, Words};
+use super::{COLUMNS, Group, ROWS, Start, Sums, Word, first};
 
 /// Sums of an instruction: a column each.
 const LANES: usize = 4;
@@ -16,26 +16,28 @@ const FEW: usize = 2;
 /// Both factors of NEON's products are signed. So 128 is taken from each byte of the rows, and put back in the end: as the products of
 /// 128 and the weights.
 #[target_feature(enable = "neon,dotprod")]
-pub(super) fn dot_product<const G: usize>(rows: &[Words], weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
+pub(super) fn dot_product<const G: usize>(rows: &[Word], weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
+    let rows: [&[Word]; ROWS] = first(rows, weights.len() / G);
     for g in 0..G {
-        for first in (0..COLUMNS / LANES).step_by(FEW) {
-            let column = |v: usize| (first + v) * LANES;
+        for few in (0..COLUMNS / LANES).step_by(FEW) {
+            let column = |v: usize| (few + v) * LANES;
             let mut held = [[vdupq_n_s32(0); FEW]; ROWS];
-            let (mut taken, all) = ([vdupq_n_s32(0); FEW], vdupq_n_s8(i8::MIN));
-            for (words, weights) in rows.iter().zip(weights.chunks_exact(G)) {
-                let [upper, lower] = signed(words);
+            let mut taken = [vdupq_n_s32(0); FEW];
+            for (four, weights) in weights.chunks_exact(4 * G).enumerate() {
+                let mut words = [vdupq_n_s8(0); ROWS];
+                for r in 0..ROWS {
+                    words[r] = signed(&rows[r].as_chunks().0[four]);
+                }
                 for v in 0..FEW {
-                    // SAFETY: 16 of the 64 bytes of a group.
-                    let w = unsafe { vld1q_s8(weights[g][4 * column(v)..][..4 * LANES].as_ptr()) };
-                    taken[v] = add::<0>(taken[v], w, all);
-                    held[0][v] = add::<0>(held[0][v], w, upper);
-                    held[1][v] = add::<1>(held[1][v], w, upper);
-                    held[2][v] = add::<2>(held[2][v], w, upper);
-                    held[3][v] = add::<3>(held[3][v], w, upper);
-                    held[4][v] = add::<0>(held[4][v], w, lower);
-                    held[5][v] = add::<1>(held[5][v], w, lower);
-                    held[6][v] = add::<2>(held[6][v], w, lower);
-                    held[7][v] = add::<3>(held[7][v], w, lower);
+                    let mut w = [vdupq_n_s8(0); 4];
+                    for word in 0..4 {
+                        // SAFETY: 16 of the 64 bytes of a group.
+                        w[word] = unsafe { vld1q_s8(weights[word * G + g][4 * column(v)..][..4 * LANES].as_ptr()) };
+                    }
+                    taken[v] = add_all(taken[v], w, vdupq_n_s8(i8::MIN));
+                    for r in 0..ROWS {
+                        held[r][v] = add_all(held[r][v], w, words[r]);
+                    }
                 }
             }
             for r in 0..ROWS {
@@ -53,28 +55,36 @@ pub(super) fn dot_product<const G: usize>(rows: &[Words], weights: &[Group], sta
     }
 }
 
-/// The words of the first four rows and of the others, each byte less 128.
+/// Four words of a row, each byte less 128.
 #[inline]
 #[target_feature(enable = "neon")]
-fn signed(words: &Words) -> [int8x16_t; 2] {
-    let (bytes, turn) = (words.as_flattened(), vdupq_n_u8(0x80));
-    // SAFETY: each slice has 16 bytes.
-    [0, 16].map(|at| vreinterpretq_s8_u8(veorq_u8(unsafe { vld1q_u8(bytes[at..][..16].as_ptr()) }, turn)))
+fn signed(words: &[Word; 4]) -> int8x16_t {
+    // SAFETY: 16 bytes.
+    let bytes = unsafe { vld1q_u8(words.as_flattened().as_ptr()) };
+    vreinterpretq_s8_u8(veorq_u8(bytes, vdupq_n_u8(0x80)))
 }
 
-/// `sums` and the products of each four of `weights` and the four bytes at place `ROW` of `words`. (The function for it in `std::arch` is not
+/// `sums` and the products of the weights for four words, and these.
+#[inline]
+#[target_feature(enable = "neon,dotprod")]
+fn add_all(sums: int32x4_t, weights: [int8x16_t; 4], words: int8x16_t) -> int32x4_t {
+    let sums = add::<1>(add::<0>(sums, weights[0], words), weights[1], words);
+    add::<3>(add::<2>(sums, weights[2], words), weights[3], words)
+}
+
+/// `sums` and the products of each four of `weights` and the four bytes at place `WORD` of `words`. (The function for it in `std::arch` is not
 /// stable: rust-lang/rust#117224.)
 #[inline]
 #[target_feature(enable = "neon,dotprod")]
-fn add<const ROW: usize>(mut sums: int32x4_t, weights: int8x16_t, words: int8x16_t) -> int32x4_t {
+fn add<const WORD: usize>(mut sums: int32x4_t, weights: int8x16_t, words: int8x16_t) -> int32x4_t {
     // SAFETY: it changes nothing but the register.
     unsafe {
         asm!(
-            "sdot {sums:v}.4s, {weights:v}.16b, {words:v}.4b[{row}]",
+            "sdot {sums:v}.4s, {weights:v}.16b, {words:v}.4b[{word}]",
             sums = inout(vreg) sums,
             weights = in(vreg) weights,
             words = in(vreg) words,
-            row = const ROW,
+            word = const WORD,
             options(pure, nomem, nostack, preserves_flags),
         );
     }

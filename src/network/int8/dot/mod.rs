@@ -13,23 +13,23 @@ pub(super) const COLUMNS: usize = 16;
 /// Weights of four inputs and sixteen columns: the four of the first column, then those of the second, and so on; or as
 /// [`Dot::arranged`] has them.
 pub(super) type Group = [i8; 4 * COLUMNS];
-/// Of each of eight rows, four unsigned bytes that follow each other.
-pub(super) type Words = [[u8; 4]; ROWS];
+/// Four unsigned bytes of a row that follow each other.
+pub(super) type Word = [u8; 4];
 /// The same with each byte widened to 16 bits, two to a number.
-pub(super) type WideWords = [[i32; 2]; ROWS];
+pub(super) type WideWord = [i32; 2];
 /// What the sums of `G` groups of columns begin with.
 pub(super) type Start<const G: usize> = [[i32; COLUMNS]; G];
 /// Sums of eight rows and `G` groups of columns.
 pub(super) type Sums<const G: usize> = [Start<G>; ROWS];
 
-/// Eight rows, or the last ones, with something in the place of those that would make them eight.
+/// Eight rows, or the last ones, with something in the place of those that would make them eight, one after another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block<'a> {
     /// Rows.
     pub(super) rows: usize,
-    pub(super) words: &'a [Words],
+    pub(super) words: &'a [Word],
     /// Empty, where the instructions take bytes.
-    pub(super) wide: &'a [WideWords],
+    pub(super) wide: &'a [WideWord],
 }
 
 /// The instructions that are used.
@@ -103,7 +103,7 @@ impl Dot {
 
     /// Widens rows, if the instructions do not take bytes.
     #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "all of theirs do"))]
-    pub(super) fn widen(self, words: &[Words], wide: &mut Vec<WideWords>) {
+    pub(super) fn widen(self, words: &[Word], wide: &mut Vec<WideWord>) {
         wide.clear();
         #[cfg(target_arch = "x86_64")]
         if let Kind::Avx2 = self.0 {
@@ -113,7 +113,8 @@ impl Dot {
     }
 
     /// The products of rows, which this has [widened](Dot::widen), and weights, which it has [arranged](Dot::arranged). Both go on for as many
-    /// words as a row is long; each sum is begun with its column's `start`. The sums of rows that there are not may be anything.
+    /// words as a row is long, a multiple of four; each sum is begun with its column's `start`. The sums of rows that there are not may be
+    /// anything.
     #[inline]
     #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "none of theirs takes wide rows"))]
     pub(super) fn sums<const G: usize>(self, rows: Block, weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
@@ -142,14 +143,21 @@ impl Dot {
     }
 }
 
-fn portable<const G: usize>(count: usize, rows: &[Words], weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
+/// The first `R` of rows that each go on for `length` words.
+#[inline(always)]
+fn first<T, const R: usize>(rows: &[T], length: usize) -> [&[T]; R] {
+    std::array::from_fn(|r| &rows[r * length..][..length])
+}
+
+fn portable<const G: usize>(count: usize, rows: &[Word], weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
     *sums = [*start; ROWS];
-    for (words, weights) in rows.iter().zip(weights.chunks_exact(G)) {
-        for r in 0..count {
+    let length = weights.len() / G;
+    for (row, sums) in rows.chunks_exact(length).take(count).zip(sums) {
+        for (word, weights) in row.iter().zip(weights.chunks_exact(G)) {
             for g in 0..G {
                 for c in 0..COLUMNS {
                     for i in 0..4 {
-                        sums[r][g][c] += i32::from(words[r][i]) * i32::from(weights[g][4 * c + i]);
+                        sums[g][c] += i32::from(word[i]) * i32::from(weights[g][4 * c + i]);
                     }
                 }
             }
@@ -163,9 +171,8 @@ mod tests {
 
     fn check<const G: usize>() {
         let length = 48;
-        let rows: Vec<Words> = (0..length)
-            .map(|k| std::array::from_fn(|r| std::array::from_fn(|i| (k * 37 + r * 11 + i * 71) as u8)))
-            .collect();
+        let word = |(r, k): (usize, usize)| -> Word { std::array::from_fn(|i| (k * 37 + r * 11 + i * 71) as u8) };
+        let rows: Vec<Word> = (0..ROWS).flat_map(|r| (0..length).map(move |k| (r, k))).map(word).collect();
         let weights: Vec<Group> = (0..length * G)
             .map(|k| std::array::from_fn(|i| if k % 7 == 3 { 127 } else { ((k * 29 + i * 53) % 255) as i8 }))
             .collect();
@@ -175,7 +182,8 @@ mod tests {
             for column in 0..COLUMNS * G {
                 let (g, c) = (column / COLUMNS, column % COLUMNS);
                 let product = |input: usize| {
-                    i32::from(rows[input / 4][r][input % 4]) * i32::from(weights[input / 4 * G + g][4 * c + input % 4])
+                    let byte = rows[r * length + input / 4][input % 4];
+                    i32::from(byte) * i32::from(weights[input / 4 * G + g][4 * c + input % 4])
                 };
                 wanted[r][g][c] += (0..4 * length).map(product).sum::<i32>();
             }
