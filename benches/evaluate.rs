@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use glance::board::{Conditions, Features, Game, MoveIndex};
+use glance::board::{Conditions, Features, Game, MoveIndex, attacked};
 use glance::network::{Int8, Kernels, Moves, Network, Output, load};
 
 /// As in the engine.
@@ -78,7 +78,8 @@ fn dump() {
         .iter()
         .map(|f| {
             let codes: Vec<Vec<u8>> = f.codes.iter().map(|b| b.to_vec()).collect();
-            serde_json::json!({ "codes": codes, "marks": f.marks, "globals": f.globals.to_vec() })
+            let marks: Vec<u64> = f.marks.into_iter().chain(attacked(&f.codes[0])).collect();
+            serde_json::json!({ "codes": codes, "marks": marks, "globals": f.globals.to_vec() })
         })
         .collect();
     let (policy, value) = numbers(output);

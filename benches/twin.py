@@ -101,7 +101,9 @@ class Twin(nn.Module):
     def forward(self, codes, marks, globals_):
         n = codes.shape[0]
         one_hot = (codes.unsqueeze(-1) == torch.arange(14)).float().reshape(n, 64, -1)
-        x = self.linear("embedding.men", one_hot) + self.linear("embedding.marks", marks)
+        x = self.linear("embedding.men", one_hot) + self.linear("embedding.marks", marks[..., :2])
+        if self.config["embedding"].get("attacks"):
+            x = x + self.linear("embedding.attacks", marks[..., 2:])
         x = x + self.t["embedding.squares"] + self.linear("embedding.globals", globals_).unsqueeze(1)
         for i in range(self.config["trunk"]["layers"]):
             x = self.block(i, x)

@@ -5,7 +5,9 @@ mod common;
 use burn::module::Module;
 use glance::board::{Conditions, Game};
 use glance::evaluate::{BackendName, Evaluation, Evaluator, NetworkEvaluator, Query, Stop, open};
-use glance::network::{Config, Int8, Network, Norm, Precision, Trunk, WeightsError, load, read_config, save};
+use glance::network::{
+    Config, Embedding, Int8, Network, Norm, Precision, Trunk, WeightsError, load, read_config, save,
+};
 use shakmaty::Position;
 
 type Flex = burn_flex::Flex;
@@ -115,6 +117,34 @@ fn a_deeper_network_says_the_same_until_it_is_trained() {
         }
     }
     assert_eq!(shipped.clone().deeper(1).config(), shipped.config(), "none is taken away");
+}
+
+#[test]
+fn a_network_that_is_shown_attacks_says_the_same_until_it_is_trained() {
+    let plain = Network::<Flex>::new(&Config::tiny(), &Default::default());
+    let (parameters, said) = (plain.num_params(), all_said(&plain));
+    let shown = plain.with_attacks();
+    assert_eq!(shown.num_params(), shown.config().parameters());
+    assert!(shown.num_params() > parameters);
+    for (a, b) in said.iter().zip(all_said(&shown)) {
+        assert!(a.moves.iter().zip(&b.moves).all(|(a, b)| a.m == b.m && a.logit == b.logit));
+        assert_eq!(a.wdl, b.wdl);
+    }
+    assert_eq!(shown.clone().with_attacks().config(), shown.config(), "not twice");
+}
+
+#[test]
+fn attacks_are_the_same_in_bytes() {
+    let embedding = Embedding::Squares { boards: 8, attacks: true };
+    let shown = Network::<Flex>::new(&Config { embedding, ..Config::tiny() }, &Default::default());
+    assert!(Int8::of(&shown).is_some());
+    let weights = save(&shown, Precision::Full).expect("saved");
+    let [int8, flex] = [BackendName::Int8, BackendName::Flex].map(|name| open(&weights, name, 1).expect("weights"));
+    common::random_positions(200, |game| {
+        let [a, b] = [&int8, &flex].map(|evaluator| evaluator.glance(game, &Conditions::default()));
+        let most = a.moves.iter().map(|a| (a.probability - b.probability(a.m)).abs()).fold(0.0, f32::max);
+        assert!(most < 0.02, "{most} in {}", game.position().board());
+    });
 }
 
 #[test]

@@ -12,6 +12,7 @@
 //! # use shakmaty::Position;
 //! ```
 
+mod attacks;
 mod conditions;
 mod features;
 mod fen;
@@ -22,6 +23,7 @@ mod polyglot;
 mod time;
 mod vocabulary;
 
+pub use attacks::{ATTACKS, attacked};
 pub use conditions::{Conditions, Pool, Seat};
 pub(crate) use features::blend;
 pub use features::{BOARDS, CODES, EMPTY, Features, GLOBALS, MARKS, MISSING, global_names};

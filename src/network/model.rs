@@ -82,6 +82,13 @@ impl<B: Kernels> Network<B> {
         self
     }
 
+    /// The same network shown [what men attack](crate::board::attacked) too, if it is Glance's: it says the same until that is trained.
+    pub fn with_attacks(mut self) -> Network<B> {
+        self.config.embedding = self.config.embedding.with_attacks();
+        self.embedding = self.embedding.with_attacks();
+        self
+    }
+
     /// The same network with so many blocks in its encoder, if it has fewer: it says the same until the new ones are trained.
     pub fn deeper(mut self, layers: usize) -> Network<B> {
         self.config.trunk = self.config.trunk.deeper(layers);

@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-BOARDS_CODES, MARKS, GLOBALS, LOGITS, MOVES, LEGAL = 14, 2, 86, 4096 + 256, 1968, 128
+BOARDS_CODES, MARKS, ATTACKS, GLOBALS, LOGITS, MOVES, LEGAL = 14, 2, 24, 86, 4096 + 256, 1968, 128
 
 
 def norm(x):
@@ -63,7 +63,8 @@ class Twin(nn.Module):
         trunk, self.boards = config["trunk"], config["embedding"]["boards"]
         d, dim, value = trunk["d_model"], config["policy"]["dim"], config["value"]
         self.men = nn.Linear(self.boards * BOARDS_CODES, d, bias=False)
-        self.marks, self.globals = nn.Linear(MARKS, d, bias=False), nn.Linear(GLOBALS, d, bias=False)
+        bits = MARKS + (ATTACKS if config["embedding"].get("attacks") else 0)
+        self.marks, self.globals = nn.Linear(bits, d, bias=False), nn.Linear(GLOBALS, d, bias=False)
         self.squares = nn.Parameter(torch.randn(64, d) * 0.5)
         self.blocks = nn.ModuleList(Block(trunk) for _ in range(trunk["layers"]))
         smolgen = trunk.get("smolgen")
@@ -110,7 +111,7 @@ def main():
     run = net if args.no_compile else torch.compile(net)
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4, weight_decay=training["weight_decay"], fused=device == "cuda")
     codes = torch.randint(0, BOARDS_CODES, (batch, 64, net.boards), device=device)
-    marks = torch.zeros(batch, 64, MARKS, device=device)
+    marks = torch.zeros(batch, 64, net.marks.in_features, device=device)
     globals_ = torch.rand(batch, GLOBALS, device=device)
     legal = torch.randint(0, MOVES, (batch, LEGAL), device=device)
     padding = torch.where(torch.arange(LEGAL, device=device) < 30, 0.0, -1e9).expand(batch, -1)

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, range};
-use crate::board::{BOARDS, CODES, GLOBALS, MARKS};
+use crate::board::{ATTACKS, BOARDS, CODES, GLOBALS, MARKS};
 
 /// Who is at the bottom of the board that a network sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +24,9 @@ pub enum Embedding {
     Squares {
         /// Boards of history looked at, this one included: 1 to 8.
         boards: usize,
+        /// What men attack too ([`attacked`](crate::board::attacked)).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        attacks: bool,
     },
     /// Deep-Chess's and Chess-AI's: a vector of what stands on the square plus one of the square.
     Pieces {
@@ -108,9 +111,17 @@ impl Embedding {
         }
     }
 
+    /// With [what men attack](crate::board::attacked), if it is Glance's.
+    pub(in crate::network) fn with_attacks(mut self) -> Embedding {
+        if let Embedding::Squares { attacks, .. } = &mut self {
+            *attacks = true;
+        }
+        self
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         match self {
-            Embedding::Squares { boards } => range("embedding.boards", *boards, 1, BOARDS),
+            Embedding::Squares { boards, .. } => range("embedding.boards", *boards, 1, BOARDS),
             _ => Ok(()),
         }
     }
@@ -118,7 +129,9 @@ impl Embedding {
     /// Number of weights, for rows of width `d`.
     pub(super) fn parameters(&self, d: usize) -> usize {
         match self {
-            Embedding::Squares { boards } => d * (boards * CODES + MARKS + 64 + GLOBALS),
+            Embedding::Squares { boards, attacks } => {
+                d * (boards * CODES + MARKS + if *attacks { ATTACKS } else { 0 } + 64 + GLOBALS)
+            }
             Embedding::Pieces { cls, view, .. } => {
                 d * (MEN_CODES + 64 + usize::from(*cls) + usize::from(*view == View::White))
             }
@@ -146,7 +159,7 @@ impl Embedding {
     /// Multiply-adds of a position.
     pub(super) fn multiply_adds(&self, d: usize) -> usize {
         match self {
-            Embedding::Squares { boards } => 64 * boards * CODES * d,
+            Embedding::Squares { boards, attacks } => 64 * (boards * CODES + if *attacks { ATTACKS } else { 0 }) * d,
             Embedding::Bits => 64 * BITS * d,
             _ => 0,
         }

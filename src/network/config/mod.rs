@@ -69,7 +69,7 @@ impl Config {
     pub fn glance(layers: usize, d_model: usize, heads: usize, ffn: usize) -> Config {
         Config {
             system: "glance".into(),
-            embedding: Embedding::Squares { boards: BOARDS },
+            embedding: Embedding::Squares { boards: BOARDS, attacks: false },
             trunk: Trunk::Encoder {
                 layers,
                 d_model,

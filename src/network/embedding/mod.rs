@@ -19,7 +19,7 @@ pub(super) use set::Set;
 /// Lays out a position for the embedding that a config names.
 pub(super) fn write(config: &config::Embedding, features: &Features, to: &mut Pack) {
     match *config {
-        config::Embedding::Squares { boards } => squares::write(boards, features, to),
+        config::Embedding::Squares { boards, attacks } => squares::write(boards, attacks, features, to),
         config::Embedding::Pieces { view, .. } => pieces::write(view, features, to),
         config::Embedding::Fen => fen::write(features, to),
         config::Embedding::Set => set::write(features, to),
@@ -53,7 +53,9 @@ pub(super) enum Embedding<B: Kernels> {
 impl<B: Kernels> Embedding<B> {
     pub(super) fn new(config: &config::Embedding, d: usize, device: &B::Device) -> Self {
         match *config {
-            config::Embedding::Squares { boards } => Embedding::Squares(squares::Squares::new(boards, d, device)),
+            config::Embedding::Squares { boards, attacks } => {
+                Embedding::Squares(squares::Squares::new(boards, attacks, d, device))
+            }
             config::Embedding::Pieces { cls, flags, view } => {
                 Embedding::Pieces(pieces::Pieces::new(cls, flags, view, d, device))
             }
@@ -61,6 +63,14 @@ impl<B: Kernels> Embedding<B> {
             config::Embedding::Set => Embedding::Set(Set::new(d, device)),
             config::Embedding::Bits => Embedding::Bits(bits::Bits::new(d, device)),
             config::Embedding::Planes => Embedding::Planes(bits::Planes),
+        }
+    }
+
+    /// With what men attack, if it is Glance's: that counts for nothing yet.
+    pub(super) fn with_attacks(self) -> Self {
+        match self {
+            Embedding::Squares(e) => Embedding::Squares(e.with_attacks()),
+            other => other,
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 use burn::module::AutodiffModule;
 use burn::tensor::ElementConversion;
 use burn::tensor::backend::AutodiffBackend;
-use glance::network::{Kernels, Layout, Network, Trunk, load};
+use glance::network::{Embedding, Kernels, Layout, Network, Trunk, load};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::batch::Aims;
@@ -290,6 +290,11 @@ where
     // A head for the time that a person takes may be new.
     let network = match (recipe.network.time, network.config().time) {
         (Some(head), None) => network.with_time(head, device),
+        _ => network,
+    };
+    // What men attack may be.
+    let network = match recipe.network.embedding {
+        Embedding::Squares { attacks: true, .. } => network.with_attacks(),
         _ => network,
     };
     // So may blocks of its encoder, and hidden numbers in them.
