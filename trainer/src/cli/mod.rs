@@ -3,6 +3,7 @@
 mod average;
 mod book;
 mod export;
+mod grow;
 mod label;
 mod measure;
 mod prepare;
@@ -36,6 +37,8 @@ enum Command {
     Train(train::Train),
     /// Write a run's averaged weights to a file that the engine plays with
     Export(export::Export),
+    /// Write the weights that training begins with: those of a network, with what a recipe's has besides
+    Grow(grow::Grow),
     /// Write the mean of the weights of several networks that were trained from each other's
     Average(average::Average),
     /// Measure a weights file on positions and puzzles that it was not trained on
@@ -56,6 +59,7 @@ pub fn main() -> ExitCode {
         Command::Label(command) => command.run(),
         Command::Train(command) => command.run(),
         Command::Export(command) => command.run(),
+        Command::Grow(command) => command.run(),
         Command::Average(command) => command.run(),
         Command::Measure(command) => command.run(),
         Command::Zoo(command) => command.run(),

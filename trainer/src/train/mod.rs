@@ -9,6 +9,7 @@ pub mod ema;
 pub mod export;
 mod extends;
 pub mod flat;
+pub mod initial;
 pub mod log;
 pub mod machines;
 pub mod optimizer;

@@ -1,7 +1,6 @@
 //! The training loop.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -9,7 +8,7 @@ use std::time::Instant;
 use burn::module::AutodiffModule;
 use burn::tensor::ElementConversion;
 use burn::tensor::backend::AutodiffBackend;
-use glance::network::{Embedding, Kernels, Layout, Network, Trunk, load};
+use glance::network::{Kernels, Layout, Network};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::batch::Aims;
@@ -17,6 +16,7 @@ use super::card::Card;
 use super::checkpoint::{self, State};
 use super::clip::Length;
 use super::ema;
+use super::initial::{InitError, initial};
 use super::log::{Log, Metrics, Validation};
 use super::machines::{MOST, Machines, MachinesError, Place, Told};
 use super::optimizer::Optimizer;
@@ -62,13 +62,8 @@ pub enum TrainError {
     #[error(transparent)]
     Claim(#[from] ClaimError),
     /// The weights to start from cannot be used.
-    #[error("{path}: {reason}")]
-    Init {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
+    #[error(transparent)]
+    Init(#[from] InitError),
     /// The file system refused.
     #[error("{path}: {error}")]
     Io {
@@ -154,7 +149,7 @@ where
         move |samples: &[Sample]| Work::of(samples, share, split, &layout, &head)
     };
     let mut state = State { step: 0, seconds: 0.0, recipe: recipe.clone() };
-    let mut network = initial::<B>(recipe, options.init.as_deref(), device)?;
+    let mut network = initial::<B>(&recipe.network, options.init.as_deref(), device)?;
     let mut average = network.valid();
     let mut optimizer = Optimizer::new(&t.optimizer, t.weight_decay, &network);
     if let Some(folder) = checkpoint::find(&options.run) {
@@ -274,38 +269,6 @@ fn meet(recipe: &Recipe, options: &Options, mixture: &Mixture) -> Result<Machine
         "data": sources,
     });
     Ok(Machines::join(&options.place, &run, &options.interrupted)?)
-}
-
-fn initial<B>(recipe: &Recipe, init: Option<&Path>, device: &B::Device) -> Result<Network<B>, TrainError>
-where
-    B: AutodiffBackend + Kernels,
-    B::InnerBackend: Kernels,
-{
-    let Some(path) = init else {
-        return Ok(Network::new(&recipe.network, device));
-    };
-    let fail = |reason: String| TrainError::Init { path: path.to_owned(), reason };
-    let bytes = fs::read(path).map_err(|e| fail(e.to_string()))?;
-    let network = load::<B>(&bytes, device).map_err(|e| fail(e.to_string()))?;
-    // A head for the time that a person takes may be new.
-    let network = match (recipe.network.time, network.config().time) {
-        (Some(head), None) => network.with_time(head, device),
-        _ => network,
-    };
-    // What men attack may be.
-    let network = match recipe.network.embedding {
-        Embedding::Squares { attacks: true, .. } => network.with_attacks(),
-        _ => network,
-    };
-    // So may blocks of its encoder, and hidden numbers in them.
-    let network = match recipe.network.trunk {
-        Trunk::Encoder { layers, ffn, .. } => network.deeper(layers).wider(ffn),
-        Trunk::Residual { .. } => network,
-    };
-    if *network.config() != recipe.network {
-        return Err(fail("its network is not the recipe's".into()));
-    }
-    Ok(network)
 }
 
 fn progress_bar(plain: bool) -> ProgressBar {
