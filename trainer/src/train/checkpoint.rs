@@ -54,6 +54,14 @@ fn content<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> CheckpointError +
     move |error| CheckpointError::Content { path: path.to_owned(), reason: error.to_string() }
 }
 
+/// The same of what cannot be read: a version that changed the network's pieces has other files.
+pub(super) fn unreadable<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> CheckpointError + '_ {
+    move |error| CheckpointError::Content {
+        path: path.to_owned(),
+        reason: format!("damaged, or made by another version of this program: {error}"),
+    }
+}
+
 /// Writes a checkpoint into `<run>/checkpoint`: beside it first, then put in its place, so that a kill at any moment
 /// leaves a whole one.
 pub fn save<B>(
@@ -152,10 +160,10 @@ where
     use burn::module::AutodiffModule;
     let records = Records::new();
     let record =
-        Recorder::<B::InnerBackend>::load(&records, folder.join("average"), device).map_err(content(folder))?;
+        Recorder::<B::InnerBackend>::load(&records, folder.join("average"), device).map_err(unreadable(folder))?;
     let average = network.valid().load_record(record);
-    let record = Recorder::<B>::load(&records, folder.join("network"), device).map_err(content(folder))?;
+    let record = Recorder::<B>::load(&records, folder.join("network"), device).map_err(unreadable(folder))?;
     let network = network.load_record(record);
-    let optimizer = optimizer.load(folder, &network, device).map_err(content(&folder.join("optimizer")))?;
+    let optimizer = optimizer.load(folder, &network, device).map_err(unreadable(&folder.join("optimizer")))?;
     Ok((network, average, optimizer))
 }

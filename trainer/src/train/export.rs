@@ -35,8 +35,8 @@ pub fn export(run: &Path, out: &Path, precision: Precision) -> Result<State, Exp
     let state = checkpoint::read_state(&folder)?;
     let device = Default::default();
     let files = BinFileRecorder::<FullPrecisionSettings>::new();
-    let record = Recorder::<B>::load(&files, folder.join("average"), &device)
-        .map_err(|e| CheckpointError::Content { path: folder.clone(), reason: e.to_string() })?;
+    let record =
+        Recorder::<B>::load(&files, folder.join("average"), &device).map_err(checkpoint::unreadable(&folder))?;
     let network = Network::<B>::new(&state.recipe.network, &device).load_record(record);
     let bytes = save(&network, precision)?;
     std::fs::write(out, bytes).map_err(|e| ExportError::Io(format!("{}: {e}", out.display())))?;
