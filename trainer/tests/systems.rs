@@ -50,6 +50,7 @@ fn systems_have_their_authors_sizes() {
         "glance",
         "glance-deep",
         "glance-small",
+        "glance-small-attacks",
         "glance-small-more",
         "glance-small-muon",
         "glance-small-time",
