@@ -1,9 +1,10 @@
 //! What men attack: what any player sees at once, and a small network would have to work out from where they stand.
 
-use shakmaty::attacks::{attacks, between, bishop_attacks, knight_attacks, pawn_attacks, rook_attacks};
+use shakmaty::attacks::{attacks, bishop_attacks, knight_attacks, pawn_attacks, rook_attacks};
 use shakmaty::{Bitboard, Color, Piece, Role, Square};
 
 use super::features::{CODES, EMPTY};
+use super::lines::alone;
 
 /// Sets of squares that [`attacked`] gives of each side.
 const OF_SIDE: usize = 12;
@@ -42,20 +43,13 @@ pub fn attacked(board: &[u8; 64]) -> [u64; ATTACKS] {
         }
         sets[6] = twice.0;
         let Some(king) = of(Role::King, 6 - offset).first() else { continue };
-        let (diagonal, straight) = (bishop_attacks(king, occupied), rook_attacks(king, occupied));
         sets[7] = pawn_attacks(!color, king).0;
         sets[8] = knight_attacks(king).0;
-        sets[9] = diagonal.0;
-        sets[10] = straight.0;
+        sets[9] = bishop_attacks(king, occupied).0;
+        sets[10] = rook_attacks(king, occupied).0;
         let queens = of(Role::Queen, offset);
-        let sliders = bishop_attacks(king, Bitboard::EMPTY) & (of(Role::Bishop, offset) | queens)
-            | rook_attacks(king, Bitboard::EMPTY) & (of(Role::Rook, offset) | queens);
-        for slider in sliders {
-            let men = between(king, slider) & occupied;
-            if men.count() == 1 {
-                sets[11] |= men.0;
-            }
-        }
+        let (diagonal, straight) = (of(Role::Bishop, offset) | queens, of(Role::Rook, offset) | queens);
+        sets[11] = alone(king, occupied, diagonal, straight).0;
     }
     sets
 }

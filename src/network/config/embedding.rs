@@ -130,7 +130,7 @@ impl Embedding {
     pub(super) fn parameters(&self, d: usize) -> usize {
         match self {
             Embedding::Squares { boards, attacks } => {
-                d * (boards * CODES + MARKS + if *attacks { ATTACKS } else { 0 } + 64 + GLOBALS)
+                d * (boards * CODES + MARKS + ATTACKS * usize::from(*attacks) + 64 + GLOBALS)
             }
             Embedding::Pieces { cls, view, .. } => {
                 d * (MEN_CODES + 64 + usize::from(*cls) + usize::from(*view == View::White))
@@ -159,7 +159,7 @@ impl Embedding {
     /// Multiply-adds of a position.
     pub(super) fn multiply_adds(&self, d: usize) -> usize {
         match self {
-            Embedding::Squares { boards, attacks } => 64 * (boards * CODES + if *attacks { ATTACKS } else { 0 }) * d,
+            Embedding::Squares { boards, attacks } => 64 * (boards * CODES + ATTACKS * usize::from(*attacks)) * d,
             Embedding::Bits => 64 * BITS * d,
             _ => 0,
         }
