@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use glance::network::Precision;
 
 use super::Anyhow;
+use super::output::Output;
 use crate::train::average::average;
 
 #[derive(Args)]
@@ -16,12 +16,8 @@ pub(super) struct Average {
     /// How much each of them counts, with commas between; all the same without it
     #[arg(long, value_delimiter = ',')]
     shares: Vec<f64>,
-    /// File to write
-    #[arg(long)]
-    out: PathBuf,
-    /// Four bytes a weight instead of two
-    #[arg(long)]
-    full: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 impl Average {
@@ -32,10 +28,8 @@ impl Average {
             return Err(format!("{} shares for {count} files: one for each is expected", shares.len()).into());
         }
         let files: Vec<(PathBuf, f64)> = self.weights.into_iter().zip(shares).collect();
-        let precision = if self.full { Precision::Full } else { Precision::Half };
-        let bytes = average(&files, precision)?;
-        std::fs::write(&self.out, bytes).map_err(|e| format!("{}: {e}", self.out.display()))?;
-        println!("{}: the mean of {count} networks", self.out.display());
+        self.output.write(average(&files, self.output.precision())?)?;
+        println!("{}: the mean of {count} networks", self.output.out.display());
         Ok(())
     }
 }

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use glance::network::Precision;
 
 use super::Anyhow;
+use super::output::Output;
 use crate::train::export::export;
 
 #[derive(Args)]
@@ -13,19 +13,15 @@ pub(super) struct Export {
     /// Folder of the run
     #[arg(long)]
     run: PathBuf,
-    /// File to write
-    #[arg(long)]
-    out: PathBuf,
-    /// Four bytes a weight instead of two
-    #[arg(long)]
-    full: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 impl Export {
     pub(super) fn run(self) -> Result<(), Anyhow> {
-        let precision = if self.full { Precision::Full } else { Precision::Half };
-        let state = export(&self.run, &self.out, precision)?;
-        println!("{}: step {}, {:.1} minutes of training", self.out.display(), state.step, state.seconds / 60.0);
+        let Output { out, .. } = &self.output;
+        let state = export(&self.run, out, self.output.precision())?;
+        println!("{}: step {}, {:.1} minutes of training", out.display(), state.step, state.seconds / 60.0);
         Ok(())
     }
 }

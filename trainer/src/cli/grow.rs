@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use glance::network::{Precision, save};
+use glance::network::save;
 
 use super::Anyhow;
+use super::output::Output;
 use crate::train::initial::grown;
 use crate::train::recipe::Recipe;
 
@@ -16,12 +17,8 @@ pub(super) struct Grow {
     /// The network that it becomes
     #[arg(long)]
     recipe: PathBuf,
-    /// File to write
-    #[arg(long)]
-    out: PathBuf,
-    /// Four bytes a weight instead of two
-    #[arg(long)]
-    full: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 impl Grow {
@@ -29,9 +26,8 @@ impl Grow {
         let recipe = Recipe::read(&self.recipe)?;
         recipe.check()?;
         let network = grown::<burn_flex::Flex>(&recipe.network, &self.weights, &Default::default())?;
-        let precision = if self.full { Precision::Full } else { Precision::Half };
-        std::fs::write(&self.out, save(&network, precision)?).map_err(|e| format!("{}: {e}", self.out.display()))?;
-        println!("{}: {} weights", self.out.display(), recipe.network.parameters());
+        self.output.write(save(&network, self.output.precision())?)?;
+        println!("{}: {} weights", self.output.out.display(), recipe.network.parameters());
         Ok(())
     }
 }

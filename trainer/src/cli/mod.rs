@@ -6,6 +6,7 @@ mod export;
 mod grow;
 mod label;
 mod measure;
+mod output;
 mod prepare;
 mod train;
 mod zoo;
