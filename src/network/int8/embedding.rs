@@ -11,9 +11,10 @@ use crate::board::{CODES, Features, attacked};
 pub(super) struct Squares {
     /// `[boards × codes, d]`
     men: Vec<f32>,
-    /// Of marks, then of what men attack, if it is shown that: `[sets, d]`
-    sets: Vec<f32>,
-    attacks: bool,
+    /// `[marks, d]`
+    marks: Vec<f32>,
+    /// `[attacks, d]`
+    attacks: Option<Vec<f32>>,
     /// `[64, d]`
     squares: Vec<f32>,
     globals: Layer,
@@ -24,12 +25,10 @@ pub(super) struct Squares {
 impl Squares {
     pub(super) fn of<B: Kernels>(embedding: &squares::Squares<B>) -> Squares {
         let globals = Layer::of(&embedding.globals);
-        let of_attacks = embedding.attacks.as_ref();
-        let of_sets = std::iter::once(&embedding.marks).chain(of_attacks);
         Squares {
             men: numbers(embedding.men.weight.val()),
-            sets: of_sets.flat_map(|layer| numbers(layer.weight.val())).collect(),
-            attacks: of_attacks.is_some(),
+            marks: numbers(embedding.marks.weight.val()),
+            attacks: embedding.attacks.as_ref().map(|attacks| numbers(attacks.weight.val())),
             squares: numbers(embedding.squares.val()),
             boards: embedding.boards,
             d: globals.outputs(),
@@ -45,10 +44,7 @@ impl Squares {
     /// `[64, d]`
     pub(super) fn forward(&self, features: &Features) -> Vec<f32> {
         let (mut x, everywhere, d) = (self.squares.clone(), self.globals.forward(&features.globals), self.d);
-        let mut sets = features.marks.to_vec();
-        if self.attacks {
-            sets.extend(attacked(&features.codes[0]));
-        }
+        let attacks = self.attacks.as_ref().map(|vectors| (vectors, attacked(&features.codes[0])));
         widest(
             #[inline(always)]
             || {
@@ -57,9 +53,16 @@ impl Squares {
                     for (board, codes) in features.codes[..self.boards].iter().enumerate() {
                         add(x, &self.men[(board * CODES + usize::from(codes[square])) * d..][..d]);
                     }
-                    for (set, bits) in sets.iter().enumerate() {
+                    for (mark, bits) in features.marks.iter().enumerate() {
                         if bits >> square & 1 == 1 {
-                            add(x, &self.sets[set * d..][..d]);
+                            add(x, &self.marks[mark * d..][..d]);
+                        }
+                    }
+                    if let Some((vectors, sets)) = &attacks {
+                        for (set, bits) in sets.iter().enumerate() {
+                            if bits >> square & 1 == 1 {
+                                add(x, &vectors[set * d..][..d]);
+                            }
                         }
                     }
                 }
