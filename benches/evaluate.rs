@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use glance::board::{Conditions, Features, Game, MoveIndex, attacked};
+use glance::board::{Conditions, Features, Game, MoveIndex, attack_map, attacked};
 use glance::network::{Int8, Kernels, Moves, Network, Output, load};
 
 /// As in the engine.
@@ -79,7 +79,8 @@ fn dump() {
         .map(|f| {
             let codes: Vec<Vec<u8>> = f.codes.iter().map(|b| b.to_vec()).collect();
             let marks: Vec<u64> = f.marks.into_iter().chain(attacked(&f.codes[0])).collect();
-            serde_json::json!({ "codes": codes, "marks": marks, "globals": f.globals.to_vec() })
+            let attacks = attack_map(&f.codes[0]).to_vec();
+            serde_json::json!({ "codes": codes, "marks": marks, "globals": f.globals.to_vec(), "attacks": attacks })
         })
         .collect();
     let (policy, value) = numbers(output);

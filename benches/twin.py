@@ -79,7 +79,7 @@ class Twin(nn.Module):
         bias = self.t.get(f"{name}.bias")
         return y if bias is None else y + bias
 
-    def block(self, i, x):
+    def block(self, i, x, attacks):
         trunk, name = self.config["trunk"], f"trunk.blocks.{i}"
         n, heads, d = x.shape[0], trunk["heads"], trunk["d_model"]
         y = norm(x)
@@ -94,11 +94,16 @@ class Twin(nn.Module):
             code = self.linear(f"{g}.generate", torch.relu(self.linear(f"{g}.hidden", code)))
             maps = norm(code.reshape(n, heads, -1)) @ self.t["trunk.shared_map"]
             scores = scores + maps.reshape(n, heads, 64, 64)
+        if trunk.get("attack_bias"):
+            gates = self.linear(f"{name}.attack_bias.gates", y).reshape(n, 64, 4, heads).permute(2, 0, 3, 1)
+            first, second, third, fourth = gates[0].unsqueeze(3), gates[1].unsqueeze(2), gates[2].unsqueeze(3), gates[3].unsqueeze(2)
+            to = attacks.unsqueeze(1)
+            scores = scores + to * (first + second) + to.transpose(2, 3) * (third + fourth)
         out = (torch.softmax(scores, -1) @ v).transpose(1, 2).reshape(n, 64, d)
         x = x + self.linear(f"{name}.out", out)
         return x + self.linear(f"{name}.ffn.down", torch.relu(self.linear(f"{name}.ffn.up", norm(x))))
 
-    def forward(self, codes, marks, globals_):
+    def forward(self, codes, marks, globals_, attacks=None):
         n = codes.shape[0]
         one_hot = (codes.unsqueeze(-1) == torch.arange(14)).float().reshape(n, 64, -1)
         x = self.linear("embedding.men", one_hot) + self.linear("embedding.marks", marks[..., :2])
@@ -106,7 +111,7 @@ class Twin(nn.Module):
             x = x + self.linear("embedding.attacks", marks[..., 2:])
         x = x + self.t["embedding.squares"] + self.linear("embedding.globals", globals_).unsqueeze(1)
         for i in range(self.config["trunk"]["layers"]):
-            x = self.block(i, x)
+            x = self.block(i, x, attacks)
         x = norm(x)
         start = self.linear("policy.from", x) / self.config["policy"]["dim"] ** 0.5
         end = self.linear("policy.to", x)
@@ -119,10 +124,18 @@ class Twin(nn.Module):
         return everything[:, self.table], value
 
 
-def inputs_of(dumped):
+def sets(dumped, name):
+    """Which of the bit sets each square is in: `[positions, 64, sets]`."""
+    return torch.tensor([[[m >> s & 1 for m in i[name]] for s in range(64)] for i in dumped]).float()
+
+
+def inputs_of(dumped, config):
+    """By name; who attacks whom, `[positions, 64, 64]`, only where that is asked for."""
     codes = torch.tensor([i["codes"] for i in dumped]).transpose(1, 2).contiguous()
-    marks = torch.tensor([[[m >> s & 1 for m in i["marks"]] for s in range(64)] for i in dumped]).float()
-    return codes, marks, torch.tensor([i["globals"] for i in dumped]).float()
+    inputs = dict(codes=codes, marks=sets(dumped, "marks"), globals=torch.tensor([i["globals"] for i in dumped]).float())
+    if config["trunk"].get("attack_bias"):
+        inputs["attacks"] = sets(dumped, "attacks").transpose(1, 2).contiguous()
+    return inputs
 
 
 def main():
@@ -131,7 +144,8 @@ def main():
     config, tensors = read_safetensors(weights)
     twin = Twin(config, tensors).eval()
     dumped = json.loads(subprocess.run([bench, "dump"], capture_output=True, check=True, text=True).stdout)
-    inputs = inputs_of(dumped["inputs"])
+    named = inputs_of(dumped["inputs"], config)
+    inputs = tuple(named.values())
     with torch.no_grad():
         policy, value = twin(*inputs)
     errors = [
@@ -145,9 +159,9 @@ def main():
         twin,
         inputs,
         "/tmp/glance.onnx",
-        input_names=["codes", "marks", "globals"],
+        input_names=list(named),
         output_names=["policy", "value"],
-        dynamic_axes={n: {0: "n"} for n in ("codes", "marks", "globals", "policy", "value")},
+        dynamic_axes={n: {0: "n"} for n in (*named, "policy", "value")},
         dynamo=False,
     )
     import onnxruntime
@@ -158,7 +172,7 @@ def main():
 
     def onnx(batch):
         repeat = [(batch + 7) // 8] + [1, 1]
-        feed = {n: x.repeat(*repeat[: x.dim()])[:batch].numpy() for n, x in zip(("codes", "marks", "globals"), inputs)}
+        feed = {n: x.repeat(*repeat[: x.dim()])[:batch].numpy() for n, x in named.items()}
         times = []
         for i in range(55):
             start = time.perf_counter()

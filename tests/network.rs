@@ -134,6 +134,33 @@ fn a_network_that_is_shown_attacks_says_the_same_until_it_is_trained() {
 }
 
 #[test]
+fn a_network_with_a_bias_by_attacks_says_the_same_until_it_is_trained() {
+    let plain = Network::<Flex>::new(&Config::tiny(), &Default::default());
+    let (parameters, said) = (plain.num_params(), all_said(&plain));
+    let biased = plain.with_attack_bias();
+    assert_eq!(biased.num_params(), biased.config().parameters());
+    assert!(biased.num_params() > parameters);
+    for (a, b) in said.iter().zip(all_said(&biased)) {
+        assert!(a.moves.iter().zip(&b.moves).all(|(a, b)| a.m == b.m && a.logit == b.logit));
+        assert_eq!(a.wdl, b.wdl);
+    }
+    assert_eq!(biased.clone().with_attack_bias().config(), biased.config(), "not twice");
+}
+
+#[test]
+fn a_bias_by_attacks_is_the_same_in_bytes() {
+    let weights = std::fs::read("tests/fixtures/glance-attack-bias.safetensors").expect("a fixture");
+    let network = load::<Flex>(&weights, &Default::default()).expect("weights");
+    assert!(Int8::of(&network).is_some());
+    let [int8, flex] = [BackendName::Int8, BackendName::Flex].map(|name| open(&weights, name, 1).expect("weights"));
+    common::random_positions(200, |game| {
+        let [a, b] = [&int8, &flex].map(|evaluator| evaluator.glance(game, &Conditions::default()));
+        let most = a.moves.iter().map(|a| (a.probability - b.probability(a.m)).abs()).fold(0.0, f32::max);
+        assert!(most < 0.02, "{most} in {}", game.position().board());
+    });
+}
+
+#[test]
 fn attacks_are_the_same_in_bytes() {
     let embedding = Embedding::Squares { boards: 8, attacks: true };
     let shown = Network::<Flex>::new(&Config { embedding, ..Config::tiny() }, &Default::default());

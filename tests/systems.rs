@@ -60,7 +60,7 @@ fn systems() -> Vec<(String, Network<Flex>, Vec<Case>)> {
             found.push((name, network, serde_json::from_str(&text).expect("cases")));
         }
     }
-    assert_eq!(found.len(), 11);
+    assert_eq!(found.len(), 12);
     found
 }
 

@@ -24,7 +24,7 @@ mod polyglot;
 mod time;
 mod vocabulary;
 
-pub use attacks::{ATTACKS, attacked};
+pub use attacks::{ATTACKS, attack_map, attacked};
 pub use conditions::{Conditions, Pool, Seat};
 pub(crate) use features::blend;
 pub use features::{BOARDS, CODES, EMPTY, Features, GLOBALS, MARKS, MISSING, global_names};

@@ -1,9 +1,9 @@
 //! One pre-norm encoder block.
 
 use burn::module::{Module, ModuleMapper, Param, ParamId};
-use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
 use burn::tensor::backend::Backend;
+use burn::tensor::{Int, Tensor};
 
 use super::config::{Activation, Biases, Experts, Norm as NormKind, Smolgen};
 use super::experts::{FeedForward, Mixture};
@@ -11,7 +11,7 @@ use super::kernels::{Kernels, Shape, add_row, from, into, scale, split_heads};
 use super::linear::Linear;
 use super::norm::Norm;
 use super::precision::{cast, wide};
-use super::smolgen::{Generator, StaticBias};
+use super::smolgen::{AttackBias, Generator, StaticBias};
 
 /// `x + attention(norm(x))`, then `x + ffn(norm(x))`.
 #[derive(Module, Debug)]
@@ -23,6 +23,7 @@ pub(super) struct Block<B: Kernels> {
     pub(super) out: Linear<B>,
     pub(super) static_bias: Option<StaticBias<B>>,
     pub(super) generator: Option<Generator<B>>,
+    pub(super) attack_bias: Option<AttackBias<B>>,
     ffn_norm: Norm<B>,
     pub(super) ffn: Ffn<B>,
     /// Tokens, heads.
@@ -59,6 +60,7 @@ pub(super) struct Sizes<'a> {
     pub(super) biases: Biases,
     pub(super) static_bias: bool,
     pub(super) smolgen: Option<&'a Smolgen>,
+    pub(super) attack_bias: bool,
     pub(super) experts: Option<Experts>,
 }
 
@@ -71,6 +73,8 @@ pub(super) struct Shared<B: Kernels> {
     pub(super) cls_map: Option<Linear<B>>,
     /// Large negative numbers on tokens that are not there: `[batch, 1, 1, tokens]`.
     pub(super) mask: Option<Tensor<B, 4>>,
+    /// The sets of squares that men attack, in bytes, where blocks are shown them: `[batch, 64 × 8]`.
+    pub(super) attacks: Option<Tensor<B, 2, Int>>,
     /// Whether more tokens [follow](Block::follow) the board's.
     pub(super) followed: bool,
 }
@@ -106,6 +110,7 @@ impl<B: Kernels> Block<B> {
             out: Linear::new(s.d, s.d, small, bias, device),
             static_bias: s.static_bias.then(|| StaticBias::new(s.heads, s.tokens, device)),
             generator: s.smolgen.map(|c| Generator::new(c, s.d, s.heads, device)),
+            attack_bias: s.attack_bias.then(|| AttackBias::new(s.d, s.heads, device)),
             ffn_norm: Norm::new(s.norm, s.d, device),
             ffn: match s.experts {
                 None => Ffn::Dense(FeedForward::new(ffn, small, s.activation, s.biases, device)),
@@ -133,6 +138,13 @@ impl<B: Kernels> Block<B> {
             Ffn::Mixture(own) => Ffn::Mixture(own.wider(ffn)),
         };
         Block { ffn, ..self }
+    }
+
+    /// The block with a bias by who attacks whom, which gives nothing yet if it had none.
+    pub(super) fn with_attack_bias(self) -> Self {
+        let ([d, _], [_, heads], device) = (self.query.weight.dims(), self.shape, self.query.weight.device());
+        let bias = self.attack_bias.unwrap_or_else(|| AttackBias::new(d, heads, &device));
+        Block { attack_bias: Some(bias), ..self }
     }
 
     fn shape(&self) -> Shape {
@@ -167,7 +179,7 @@ impl<B: Kernels> Block<B> {
         let (generator, fixed) = self.generator.as_ref().zip(self.static_bias.as_ref())?;
         let Shape { tokens, heads } = self.shape();
         let made = generator.forward(y.clone(), shared.map.clone()?);
-        let made = made.reshape([y.dims()[0] / tokens, heads, tokens, tokens]);
+        let made = self.by_attacks(made.reshape([y.dims()[0] / tokens, heads, tokens, tokens]), y, shared);
         let [query, key, value, out] =
             [&self.query, &self.key, &self.value, &self.out].map(|layer| into(layer.weight.val()));
         let [query_bias, value_bias, out_bias] = [query_bias, value_bias, out_bias].map(into);
@@ -222,12 +234,28 @@ impl<B: Kernels> Block<B> {
             (None, Some(fixed)) => Some(fixed.reshape([1, heads, tokens, tokens])),
             (None, None) => None,
         };
+        let by_head = match &self.attack_bias {
+            Some(_) => {
+                let bias =
+                    by_head.unwrap_or_else(|| cast(Tensor::zeros([1, heads, tokens, tokens], &y.device()), y.dtype()));
+                Some(self.by_attacks(bias.expand([n, heads, tokens, tokens]), &y, shared))
+            }
+            None => by_head,
+        };
         let by_cls = shared.cls_map.as_ref().map(|linear| {
             let d = y.dims()[1];
             let cls = y.reshape([n, tokens * d]).slice([0..n, 0..d]);
             linear.forward(cls).reshape([n, 1, tokens, tokens])
         });
         [by_head, by_cls, shared.mask.clone()].into_iter().flatten().reduce(|a, b| a + b)
+    }
+
+    /// A map `[batch, heads, tokens, tokens]` with what who attacks whom adds to it, if anything.
+    fn by_attacks(&self, map: Tensor<B, 4>, y: &Tensor<B, 2>, shared: &Shared<B>) -> Tensor<B, 4> {
+        match (&self.attack_bias, &shared.attacks) {
+            (Some(bias), Some(attacks)) => bias.add_to(map, y.clone(), attacks.clone()),
+            _ => map,
+        }
     }
 
     /// More tokens after the board's, `count` for each position, none of which sees another: `[batch × count, d]` to the same.

@@ -7,12 +7,14 @@ use super::config::{Config, Embedding, PolicyHead, View};
 use super::embedding;
 use super::heads::{Candidates, Question};
 use super::kernels::Kernels;
-use crate::board::{Features, MoveIndex};
+use crate::board::{Features, MoveIndex, attack_map};
 
 /// How a network wants positions laid out: all that has to be known of it to pack them, on any thread, without it.
 #[derive(Clone, Debug)]
 pub struct Layout {
     embedding: Embedding,
+    /// Whether the trunk is shown who attacks whom.
+    attacks: bool,
     /// Whether the policy head has to be told which moves it is asked about.
     asks: bool,
 }
@@ -20,7 +22,11 @@ pub struct Layout {
 impl Layout {
     /// The layout of networks of this config.
     pub fn of(config: &Config) -> Layout {
-        Layout { embedding: config.embedding.clone(), asks: config.policy == PolicyHead::Autoregressive }
+        Layout {
+            embedding: config.embedding.clone(),
+            attacks: config.trunk.attack_bias(),
+            asks: config.policy == PolicyHead::Autoregressive,
+        }
     }
 
     /// Lays a batch out.
@@ -30,6 +36,9 @@ impl Layout {
         let mut candidates = Vec::new();
         for features in batch {
             embedding::write(&self.embedding, features, &mut pack);
+            if self.attacks {
+                pack.attacks.extend(attack_map(&features.codes[0]).iter().flat_map(|set| set.to_le_bytes()));
+            }
             if self.asks {
                 candidates.push(Candidates::of(features));
             }
@@ -67,7 +76,7 @@ impl Packed {
 
     /// The batch on a device. A side that nothing was written to becomes a column of zeros.
     pub fn to_device<B: Kernels>(self, device: &B::Device) -> Input<B> {
-        let Packed { positions: n, pack: Pack { mut codes, mut values }, question } = self;
+        let Packed { positions: n, pack: Pack { mut codes, mut values, attacks }, question } = self;
         if codes.is_empty() {
             codes.resize(n, 0);
         }
@@ -75,11 +84,14 @@ impl Packed {
             values.resize(n, 0.0);
         }
         let columns = |length: usize| length / n.max(1);
+        let of_attacks = [n, columns(attacks.len())];
+        let attacks = (!attacks.is_empty()).then(|| Tensor::from_primitive(B::bytes(attacks, of_attacks, device)));
         let (of_codes, of_values) = ([n, columns(codes.len())], [n, columns(values.len())]);
         Input {
             n,
             codes: Tensor::from_primitive(B::bytes(codes, of_codes, device)),
             values: Tensor::from_data(TensorData::new(values, of_values), device),
+            attacks,
             question,
         }
     }
@@ -90,6 +102,8 @@ impl Packed {
 pub(super) struct Pack {
     pub(super) codes: Vec<u8>,
     pub(super) values: Vec<f32>,
+    /// Of each square the set of squares that its man attacks, in bytes.
+    pub(super) attacks: Vec<u8>,
 }
 
 /// A batch of positions on a device, laid out as the network's embedding wants it.
@@ -101,6 +115,8 @@ pub struct Input<B: Backend> {
     pub(super) codes: Tensor<B, 2, Int>,
     /// What is multiplied: `[batch, …]`.
     pub(super) values: Tensor<B, 2>,
+    /// Of each square the set of squares that its man attacks, in bytes, if the trunk is shown them: `[batch, 64 × 8]`.
+    pub(super) attacks: Option<Tensor<B, 2, Int>>,
     /// Which moves the autoregressive head is asked about.
     pub(super) question: Question,
 }

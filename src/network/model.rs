@@ -89,6 +89,16 @@ impl<B: Kernels> Network<B> {
         self
     }
 
+    /// The same network whose squares look at each other by [who attacks whom](crate::board::attack_map) too, if its tokens are
+    /// the squares as the player to move sees them: it says the same until that is trained.
+    pub fn with_attack_bias(mut self) -> Network<B> {
+        if self.config.embedding.shows_own_squares() {
+            self.config.trunk = self.config.trunk.with_attack_bias();
+            self.trunk = self.trunk.with_attack_bias();
+        }
+        self
+    }
+
     /// The same network with so many blocks in its encoder, if it has fewer: it says the same until the new ones are trained.
     pub fn deeper(mut self, layers: usize) -> Network<B> {
         self.config.trunk = self.config.trunk.deeper(layers);
@@ -132,8 +142,9 @@ impl<B: Kernels> Network<B> {
     fn read(&self, input: Input<B>, all: bool) -> Output<B> {
         let question = input.question.clone();
         let input = Input { values: cast(input.values, self.dtype), ..input };
+        let attacks = input.attacks.clone();
         let followed = self.config.policy == PolicyHead::Autoregressive;
-        let trunked = self.trunk.forward(self.embedding.forward(input), followed);
+        let trunked = self.trunk.forward(self.embedding.forward(input), attacks, followed);
         let squares = self.config.embedding.squares().map(|first| trunked.squares(first));
         let moves = self.policy.forward(&trunked, squares.as_ref(), (&self.embedding, &self.trunk), &question);
         let of_time = self.time.as_ref().filter(|_| all).zip(squares.clone());

@@ -1,11 +1,12 @@
-//! Biases on the attention logits: a static map a head, and a map made from the board.
+//! Biases on the attention logits: a static map a head, a map made from the board, and what the attacks of men add to it.
 
 use burn::module::{Module, Param};
-use burn::tensor::Tensor;
 use burn::tensor::activation::relu;
+use burn::tensor::{Int, Tensor};
 
 use super::config;
-use super::kernels::{Kernels, product};
+use super::kernels::edges::GATES;
+use super::kernels::{Kernels, Shape, from, into, product};
 use super::linear::Linear;
 use super::norm::norm;
 
@@ -59,5 +60,27 @@ impl<B: Kernels> StaticBias<B> {
         let map = self.map.val();
         let [heads, squares] = map.dims();
         map.reshape([1, heads * squares])
+    }
+}
+
+/// Lets squares look at squares by who attacks whom: where the man on one attacks the other, gates of both, each a number a head that is
+/// made from the square's row, are added to both logits. The gates start at zero.
+#[derive(Module, Debug)]
+pub(super) struct AttackBias<B: Kernels> {
+    /// `[d, 4 × heads]`
+    pub(super) gates: Linear<B>,
+}
+
+impl<B: Kernels> AttackBias<B> {
+    pub(super) fn new(d: usize, heads: usize, device: &B::Device) -> Self {
+        AttackBias { gates: Linear::new(d, GATES * heads, 1.0, true, device).silent() }
+    }
+
+    /// A map a head, `[batch, heads, 64, 64]`, with what squares `[batch × 64, d]` gain by the [`attack_map`](crate::board::attack_map),
+    /// in bytes: `[batch, 64 × 8]`.
+    pub(super) fn add_to(&self, map: Tensor<B, 4>, squares: Tensor<B, 2>, attacks: Tensor<B, 2, Int>) -> Tensor<B, 4> {
+        let [_, heads, tokens, _] = map.dims();
+        let gates = self.gates.forward(squares);
+        from(B::add_edges(into(map), into(gates), attacks.into_primitive(), Shape { tokens, heads }))
     }
 }

@@ -1,8 +1,8 @@
 //! The body: a transformer encoder, or a tower of convolutions.
 
 use burn::module::{Module, Param};
-use burn::tensor::Tensor;
 use burn::tensor::activation::relu;
+use burn::tensor::{Int, Tensor};
 
 use super::block::{Block, Memory, Shared, Sizes};
 use super::config;
@@ -76,10 +76,22 @@ impl<B: Kernels> Trunk<B> {
         }
     }
 
-    /// `followed` says whether more tokens are to follow the board's.
-    pub(super) fn forward(&self, x: Embedded<B>, followed: bool) -> Trunked<B> {
+    /// With a bias by who attacks whom in each block, if it is an encoder.
+    pub(super) fn with_attack_bias(self) -> Self {
         match self {
-            Trunk::Encoder(trunk) => trunk.forward(x, followed),
+            Trunk::Encoder(trunk) => {
+                let blocks = trunk.blocks.into_iter().map(Block::with_attack_bias).collect();
+                Trunk::Encoder(Encoder { blocks, ..trunk })
+            }
+            trunk => trunk,
+        }
+    }
+
+    /// `attacks` are the sets of squares that men attack, in bytes, where blocks are shown them: `[batch, 64 × 8]`; `followed` says whether
+    /// more tokens are to follow the board's.
+    pub(super) fn forward(&self, x: Embedded<B>, attacks: Option<Tensor<B, 2, Int>>, followed: bool) -> Trunked<B> {
+        match self {
+            Trunk::Encoder(trunk) => trunk.forward(x, attacks, followed),
             Trunk::Residual(trunk) => {
                 let (tokens, memories) = (x.tokens, Vec::new());
                 Trunked { rows: trunk.forward(x.rows), auxiliary: None, memories, mask: None, tokens }
@@ -112,6 +124,7 @@ impl<B: Kernels> Encoder<B> {
             input_norm,
             static_bias,
             ref smolgen,
+            attack_bias,
             cls_map,
             experts,
         } = config.trunk
@@ -120,7 +133,20 @@ impl<B: Kernels> Encoder<B> {
         };
         let tokens = config.embedding.tokens();
         let smolgen = smolgen.as_ref();
-        let sizes = Sizes { layers, tokens, d, heads, ffn, norm, activation, biases, static_bias, smolgen, experts };
+        let sizes = Sizes {
+            layers,
+            tokens,
+            d,
+            heads,
+            ffn,
+            norm,
+            activation,
+            biases,
+            static_bias,
+            smolgen,
+            attack_bias,
+            experts,
+        };
         Encoder {
             input_norm: input_norm.then(|| Norm::new(norm, d, device)),
             blocks: (0..layers).map(|_| Block::new(&sizes, device)).collect(),
@@ -141,7 +167,7 @@ impl<B: Kernels> Encoder<B> {
         Encoder { blocks: (0..layers).map(block).collect(), ..self }
     }
 
-    fn forward(&self, x: Embedded<B>, followed: bool) -> Trunked<B> {
+    fn forward(&self, x: Embedded<B>, attacks: Option<Tensor<B, 2, Int>>, followed: bool) -> Trunked<B> {
         let mask = x.mask.map(|mask| {
             let [n, tokens] = mask.dims();
             mask.reshape([n, 1, 1, tokens])
@@ -150,6 +176,7 @@ impl<B: Kernels> Encoder<B> {
             map: self.shared_map.as_ref().map(Param::val),
             cls_map: self.cls_map.clone(),
             mask: mask.clone(),
+            attacks,
             followed,
         };
         let mut rows = x.rows;

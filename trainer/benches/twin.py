@@ -38,9 +38,10 @@ class Block(nn.Module):
             self.compress = nn.Linear(d, s["compress"], bias=False)
             self.hidden = nn.Linear(64 * s["compress"], s["hidden"])
             self.generate = nn.Linear(s["hidden"], heads * s["generate"])
+        self.gates = nn.Linear(d, 4 * heads) if c.get("attack_bias") else None
         self.smolgen = s
 
-    def forward(self, x, maps):
+    def forward(self, x, maps, attacks):
         n, _, d = x.shape
         y = norm(x)
         split = lambda t: t.view(n, 64, self.heads, d // self.heads).transpose(1, 2)
@@ -49,6 +50,11 @@ class Block(nn.Module):
             code = self.compress(y).flatten(1)
             code = norm(self.generate(F.relu(self.hidden(code))).view(n, self.heads, -1))
             made = (code @ maps).view(n, self.heads, 64, 64)
+            bias = made if bias is None else made + bias
+        if self.gates is not None:
+            first, second, third, fourth = self.gates(y).view(n, 64, 4, self.heads).permute(2, 0, 3, 1)
+            to = attacks.unsqueeze(1)
+            made = to * (first.unsqueeze(3) + second.unsqueeze(2)) + to.mT * (third.unsqueeze(3) + fourth.unsqueeze(2))
             bias = made if bias is None else made + bias
         mask = None if bias is None else bias.expand(n, -1, -1, -1).to(y.dtype)
         q, k, v = split(self.query(y)), split(self.key(y)), split(self.value(y))
@@ -76,12 +82,12 @@ class Twin(nn.Module):
         self.register_buffer("table", torch.randperm(LOGITS)[:MOVES])
         self.dim = dim
 
-    def forward(self, codes, marks, globals_):
+    def forward(self, codes, marks, globals_, attacks):
         n = codes.shape[0]
         men = F.one_hot(codes, BOARDS_CODES).view(n, 64, -1).to(marks.dtype)
         x = self.men(men) + self.marks(marks) + self.squares + self.globals(globals_).unsqueeze(1)
         for block in self.blocks:
-            x = block(x, self.maps)
+            x = block(x, self.maps, attacks)
         x = norm(x)
         start, end = self.start(x) / math.sqrt(self.dim), self.end(x)
         logits = start @ end.transpose(1, 2)
@@ -113,6 +119,8 @@ def main():
     codes = torch.randint(0, BOARDS_CODES, (batch, 64, net.boards), device=device)
     marks = torch.zeros(batch, 64, net.marks.in_features, device=device)
     globals_ = torch.rand(batch, GLOBALS, device=device)
+    # About as many as men attack.
+    attacks = (torch.rand(batch, 64, 64, device=device) < 0.03).to(globals_.dtype)
     legal = torch.randint(0, MOVES, (batch, LEGAL), device=device)
     padding = torch.where(torch.arange(LEGAL, device=device) < 30, 0.0, -1e9).expand(batch, -1)
     played = torch.zeros(batch, dtype=torch.long, device=device)
@@ -120,7 +128,7 @@ def main():
 
     def step():
         with torch.autocast(device, torch.bfloat16, enabled=precision == "bf16"):
-            moves, value = run(codes, marks, globals_)
+            moves, value = run(codes, marks, globals_, attacks)
         policy = F.cross_entropy(moves.float().gather(1, legal) + padding, played)
         loss = policy + training["value_weight"] * F.cross_entropy(value.float(), outcome)
         optimizer.zero_grad(set_to_none=True)

@@ -111,6 +111,11 @@ impl Embedding {
         }
     }
 
+    /// Whether the tokens are the squares, as the player to move sees them, and no others.
+    pub(in crate::network) fn shows_own_squares(&self) -> bool {
+        self.squares() == Some(0) && self.tokens() == 64 && self.view() == View::Own
+    }
+
     /// With [what men attack](crate::board::attacked), if it is Glance's.
     pub(in crate::network) fn with_attacks(mut self) -> Embedding {
         if let Embedding::Squares { attacks, .. } = &mut self {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::super::kernels::edges::GATES;
 use super::embedding::{Embedding, PLANES};
 use super::{ConfigError, range};
 
@@ -112,6 +113,9 @@ pub enum Trunk {
         /// A bias made from the board, a map a head.
         #[serde(default)]
         smolgen: Option<Smolgen>,
+        /// A bias where the man on one square attacks the other, made from both: a number a head.
+        #[serde(default)]
+        attack_bias: bool,
         /// A bias made from the `[CLS]` state by one matrix that all blocks share, the same map for every head.
         #[serde(default)]
         cls_map: bool,
@@ -154,10 +158,25 @@ impl Trunk {
         self
     }
 
+    /// With a bias by who attacks whom, if it is an encoder.
+    pub(in crate::network) fn with_attack_bias(mut self) -> Trunk {
+        if let Trunk::Encoder { attack_bias, .. } = &mut self {
+            *attack_bias = true;
+        }
+        self
+    }
+
+    /// Whether it is shown who attacks whom.
+    pub(in crate::network) fn attack_bias(&self) -> bool {
+        matches!(self, Trunk::Encoder { attack_bias: true, .. })
+    }
+
     pub(super) fn check(&self, embedding: &Embedding) -> Result<(), ConfigError> {
         let planes = matches!(embedding, Embedding::Planes);
         match self {
-            Trunk::Encoder { layers, d_model, heads, ffn, static_bias, smolgen, cls_map, experts, .. } => {
+            Trunk::Encoder {
+                layers, d_model, heads, ffn, static_bias, smolgen, attack_bias, cls_map, experts, ..
+            } => {
                 range("trunk.layers", *layers, 1, 64)?;
                 range("trunk.d_model", *d_model, 8, 2048)?;
                 range("trunk.heads", *heads, 1, 64)?;
@@ -183,6 +202,12 @@ impl Trunk {
                     "trunk.static_bias",
                     "true",
                     "false is allowed where tokens have no fixed place",
+                )?;
+                ConfigError::unless(
+                    !attack_bias || embedding.shows_own_squares(),
+                    "trunk.attack_bias",
+                    "true",
+                    "false is allowed where the tokens are not the 64 squares as the player to move sees them",
                 )?;
                 ConfigError::unless(
                     !cls_map || embedding.cls().is_some(),
@@ -233,6 +258,7 @@ impl Trunk {
                 input_norm,
                 static_bias,
                 smolgen,
+                attack_bias,
                 cls_map,
                 experts,
                 ..
@@ -249,8 +275,9 @@ impl Trunk {
                 };
                 let attention = 4 * d * d + attention_biases;
                 let fixed = if *static_bias { heads * tokens * tokens } else { 0 };
+                let gates = if *attack_bias { (d + 1) * GATES * heads } else { 0 };
                 let ffn = self.ffn_parameters() * experts.map_or(1, |e| e.count) + experts.map_or(0, |e| d * e.count);
-                let block = attention + fixed + maps + ffn + 2 * norm.parameters(*d);
+                let block = attention + fixed + maps + gates + ffn + 2 * norm.parameters(*d);
                 let cls = if *cls_map { (d + 1) * tokens * tokens } else { 0 };
                 shared + cls + layers * block + norm.parameters(*d) * (1 + usize::from(*input_norm))
             }
@@ -275,14 +302,15 @@ impl Trunk {
     /// Multiply-adds of the matrix products for one position.
     pub(super) fn multiply_adds(&self, tokens: usize) -> usize {
         match self {
-            Trunk::Encoder { layers, d_model: d, heads, ffn, activation, smolgen, cls_map, .. } => {
+            Trunk::Encoder { layers, d_model: d, heads, ffn, activation, smolgen, attack_bias, cls_map, .. } => {
                 let maps = smolgen.as_ref().map_or(0, |s| {
                     let generate = heads * s.generate;
                     64 * d * s.compress + 64 * s.compress * s.hidden + s.hidden * generate + generate * 4096
                 });
                 let cls = if *cls_map { d * tokens * tokens } else { 0 };
                 let matrices = if *activation == Activation::SwiGlu { 3 } else { 2 };
-                let block = tokens * (4 * d * d + matrices * d * ffn) + 2 * tokens * tokens * d + maps + cls;
+                let gates = if *attack_bias { tokens * d * GATES * heads } else { 0 };
+                let block = tokens * (4 * d * d + matrices * d * ffn) + 2 * tokens * tokens * d + maps + gates + cls;
                 layers * block
             }
             Trunk::Residual { blocks, channels: c } => 64 * 9 * c * (PLANES + 2 * blocks * c),

@@ -8,6 +8,8 @@ use super::super::smolgen;
 use super::attention::{MAP, SQUARES, attend, turned};
 use super::balance::Balance;
 use super::bytes::{Bytes, Numbers};
+use super::edges;
+use super::floats::Rows;
 use super::layer::{Layer, numbers};
 use super::matrix::{Matrix, Then};
 
@@ -15,13 +17,16 @@ use super::matrix::{Matrix, Then};
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     pub(super) bytes: Bytes,
-    /// Query, key, value, and what squares are compressed to.
+    /// Query, key, value, what squares are compressed to, and gates.
     projected: Vec<f32>,
     /// A map a head.
     maps: Vec<f32>,
     attended: Vec<f32>,
     hidden: Vec<f32>,
 }
+
+/// Of each square the set of squares that its man attacks.
+pub(super) type AttackMap = [u64; SQUARES];
 
 /// A block's weights as bytes.
 #[derive(Debug)]
@@ -34,11 +39,13 @@ pub(super) struct Block {
 #[derive(Debug)]
 struct Attention {
     balance: Balance,
-    /// Query, key, value; and, for the generator, what squares are compressed to.
+    /// Query, key, value; for the generator, what squares are compressed to; gates by who attacks whom.
     projections: Matrix,
     /// `[heads, 64 × 64]`, [`turned`].
     static_bias: Option<Vec<f32>>,
     generator: Option<Generator>,
+    /// The column where gates begin, if there are any.
+    gates: Option<usize>,
     out: Matrix,
     heads: usize,
 }
@@ -61,25 +68,34 @@ struct Generator {
 }
 
 impl Block {
-    /// None, where the block has pieces that are not known here. `samples` are rows of some positions, which go through it.
+    /// None, where the block has pieces that are not known here. `samples` are rows of some positions, which go through it,
+    /// and what men attack in each.
     pub(super) fn of<B: Kernels>(
         block: &block::Block<B>,
-        samples: &mut [f32],
+        samples: (&mut [f32], &[AttackMap]),
         shared: &SharedMap,
         scratch: &mut Scratch,
     ) -> Option<Block> {
         let Ffn::Dense(ffn) = &block.ffn else { return None };
         let d = Layer::of(&block.query).outputs();
+        let (samples, attacks) = samples;
         let attention = Attention::of(block, Balance::of(samples, d));
-        samples.chunks_exact_mut(SQUARES * d).for_each(|x| attention.forward(x, shared, scratch));
+        for (x, attacks) in samples.chunks_exact_mut(SQUARES * d).zip(attacks) {
+            attention.forward(x, attacks, shared, scratch);
+        }
         let ffn = FeedForward::of(ffn, Balance::of(samples, d));
         samples.chunks_exact_mut(SQUARES * d).for_each(|x| ffn.forward(x, scratch));
         Some(Block { attention, ffn })
     }
 
+    /// Whether it has to know what men attack.
+    pub(super) fn asks_for_attacks(&self) -> bool {
+        self.attention.gates.is_some()
+    }
+
     /// `[64, d]` in its place; `shared` expands the generators' codes.
-    pub(super) fn forward(&self, x: &mut [f32], shared: &SharedMap, scratch: &mut Scratch) {
-        self.attention.forward(x, shared, scratch);
+    pub(super) fn forward(&self, x: &mut [f32], attacks: &AttackMap, shared: &SharedMap, scratch: &mut Scratch) {
+        self.attention.forward(x, attacks, shared, scratch);
         self.ffn.forward(x, scratch);
     }
 }
@@ -91,17 +107,20 @@ impl Attention {
         let scale = 1.0 / ((query.outputs() / heads) as f32).sqrt();
         let mut projections = vec![query.scaled(scale), Layer::of(&block.key), Layer::of(&block.value)];
         projections.extend(block.generator.as_ref().map(|generator| Layer::of(&generator.compress)));
+        let before: usize = projections.iter().map(Layer::outputs).sum();
+        projections.extend(block.attack_bias.as_ref().map(|bias| Layer::of(&bias.gates)));
         Attention {
             projections: Matrix::of(&projections, Some(&balance)),
             balance,
             static_bias: block.static_bias.as_ref().map(|bias| turned(&numbers(bias.map.val()))),
             generator: block.generator.as_ref().map(Generator::of),
+            gates: block.attack_bias.as_ref().map(|_| before),
             out: Matrix::of(&[Layer::of(&block.out)], None),
             heads,
         }
     }
 
-    fn forward(&self, x: &mut [f32], shared: &SharedMap, scratch: &mut Scratch) {
+    fn forward(&self, x: &mut [f32], attacks: &AttackMap, shared: &SharedMap, scratch: &mut Scratch) {
         let Scratch { bytes, projected, maps, attended, .. } = scratch;
         let d = x.len() / SQUARES;
         bytes.take(x, d, Numbers::Normalised(&self.balance));
@@ -117,6 +136,9 @@ impl Attention {
             }
             (None, Some(fixed)) => maps.copy_from_slice(fixed),
             (None, None) => maps.fill(0.0),
+        }
+        if let Some(column) = self.gates {
+            edges::add(maps, Rows { numbers: &projected[column..], stride: width }, attacks);
         }
         attended.resize(x.len(), 0.0);
         attend(projected, width, maps, self.heads, attended);

@@ -9,6 +9,7 @@ mod balance;
 mod block;
 mod bytes;
 mod dot;
+mod edges;
 mod embedding;
 mod floats;
 mod heads;
@@ -24,9 +25,9 @@ use super::heads::Policy;
 use super::kernels::Kernels;
 use super::model::Network;
 use super::trunk::Trunk;
-use crate::board::{Conditions, Features, Game, MoveIndex, Pool, Seat};
+use crate::board::{Conditions, Features, Game, MoveIndex, Pool, Seat, attack_map};
 use balance::Balance;
-use block::{Block, Scratch, SharedMap};
+use block::{AttackMap, Block, Scratch, SharedMap};
 use dot::Dot;
 use embedding::Squares;
 use heads::Heads;
@@ -64,9 +65,11 @@ impl Int8 {
             return None;
         }
         let (embedding, mut scratch) = (Squares::of(embedding), Scratch::default());
-        let mut samples: Vec<f32> = samples().iter().flat_map(|features| embedding.forward(features)).collect();
+        let positions = samples();
+        let mut samples: Vec<f32> = positions.iter().flat_map(|features| embedding.forward(features)).collect();
+        let attacks: Vec<AttackMap> = positions.iter().map(|features| attack_map(&features.codes[0])).collect();
         let shared_map = SharedMap::of(&trunk.shared_map.as_ref().map_or_else(Vec::new, |map| numbers(map.val())));
-        let mut block = |block| Block::of(block, &mut samples, &shared_map, &mut scratch);
+        let mut block = |block| Block::of(block, (&mut samples, &attacks), &shared_map, &mut scratch);
         let blocks = trunk.blocks.iter().map(&mut block).collect::<Option<_>>()?;
         let heads = Heads::of(policy, network.value.as_ref(), Balance::of(&samples, embedding.width()))?;
         Some(Int8 { embedding, blocks, shared_map, heads, scratch: Mutex::default() })
@@ -77,8 +80,10 @@ impl Int8 {
         let held = self.scratch.lock().ok().and_then(|mut scratch| scratch.pop());
         let mut scratch = held.unwrap_or_default();
         let mut x = self.embedding.forward(features);
+        let asked_for = self.blocks.iter().any(Block::asks_for_attacks);
+        let attacks = if asked_for { attack_map(&features.codes[0]) } else { [0; 64] };
         for block in &self.blocks {
-            block.forward(&mut x, &self.shared_map, &mut scratch);
+            block.forward(&mut x, &attacks, &self.shared_map, &mut scratch);
         }
         let (logits, value) = self.heads.read(&x, self.embedding.width(), asked, &mut scratch.bytes);
         if let Ok(mut all) = self.scratch.lock() {

@@ -8,7 +8,7 @@ use super::super::precision::{cast, wide};
 #[cfg(all(feature = "training", target_arch = "x86_64"))]
 use super::Fused;
 use super::{
-    Curve, EPSILON, Kernels, Shape, around, attention, from, gather_around, heads, into, matrices, neighbour,
+    Curve, EPSILON, Kernels, Shape, around, attention, edges, from, gather_around, heads, into, matrices, neighbour,
     rms_norm_parts, rms_norm_parts_gradient, rows, scale, spread,
 };
 
@@ -99,6 +99,29 @@ impl Kernels for Flex {
         let of_scores = weights.layout().shape().dims::<4>();
         let [dq, dk, dv] = [dq, dk, dv].map(|x| tensor(x, [rows, width]));
         [dq, dk, dv, tensor(scores, of_scores)]
+    }
+
+    fn add_edges(
+        bias: FloatTensor<Self>,
+        gates: FloatTensor<Self>,
+        attacks: IntTensor<Self>,
+        shape: Shape,
+    ) -> FloatTensor<Self> {
+        if !single([&bias, &gates]) || attacks.dtype() != DType::I32 {
+            return edges::composed::<Self>(bias, gates, attacks, shape);
+        }
+        let (mut bias, gates, attacks) = (owned(bias), gates.to_contiguous(), attacks.to_contiguous());
+        edges::add(bias.storage_mut(), gates.storage(), attacks.storage(), shape);
+        bias
+    }
+
+    fn edges_gradient(dy: FloatTensor<Self>, attacks: IntTensor<Self>, shape: Shape) -> FloatTensor<Self> {
+        if !single([&dy]) || attacks.dtype() != DType::I32 {
+            return edges::composed_gradient::<Self>(dy, attacks, shape);
+        }
+        let (dy, attacks) = (dy.to_contiguous(), attacks.to_contiguous());
+        let rows = dy.layout().shape().dims::<4>()[0] * shape.tokens;
+        tensor(edges::gradient(dy.storage(), attacks.storage(), shape), [rows, edges::GATES * shape.heads])
     }
 
     /// Written straight to its place.
@@ -236,6 +259,19 @@ mod tests {
             }
             same::<4>(&scores, plain_scores);
         }
+    }
+
+    #[test]
+    fn edges_one_by_one_are_the_composed_ones() {
+        let shape = Shape { tokens: 64, heads: 3 };
+        let [bias, dy] = [(); 2].map(|()| into(random([2, 3, 64, 64])));
+        let gates = into(random([2 * 64, edges::GATES * 3]));
+        let bytes = (0..2 * 64 * edges::SET_BYTES as u32).map(|i| (i.wrapping_mul(2_654_435_769) >> 24) as u8);
+        let attacks = Flex::bytes(bytes.collect(), [2, 64 * edges::SET_BYTES], &Default::default());
+        let ours = Flex::add_edges(bias.clone(), gates.clone(), attacks.clone(), shape);
+        same::<4>(&ours, edges::composed::<Flex>(bias, gates, attacks.clone(), shape));
+        let ours = Flex::edges_gradient(dy.clone(), attacks.clone(), shape);
+        same::<2>(&ours, edges::composed_gradient::<Flex>(dy, attacks, shape));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use burn::backend::Autodiff;
 use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind, unary};
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind, binary, unary};
 use burn::tensor::backend::Backend;
 use burn::tensor::ops::{FloatTensor, IntTensor};
 
@@ -79,6 +79,19 @@ impl<B: Backend> Backward<B, 1> for Activate {
     fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
         let derivatives = from::<B, 2>(ops.state);
         unary::<B, _>(ops.parents, ops.node, grads, |grad| into(from::<B, 2>(grad) * derivatives));
+    }
+}
+
+/// A bias that gates are added to; its state is where.
+#[derive(Debug)]
+struct Edges;
+
+impl<B: Kernels> Backward<B, 2> for Edges {
+    type State = (IntTensor<B>, Shape);
+
+    fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let (attacks, shape) = ops.state;
+        binary::<B, _, _>(ops.parents, ops.node, grads, |dy| dy, |dy| B::edges_gradient(dy, attacks, shape));
     }
 }
 
@@ -165,6 +178,19 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
                 prep.finish((saved, of_bias), out)
             }
             OpsKind::UnTracked(prep) => prep.finish(B::biased_attention(q, k, v, Some(bias), shape)),
+        }
+    }
+
+    fn add_edges(
+        bias: FloatTensor<Self>,
+        gates: FloatTensor<Self>,
+        attacks: IntTensor<Self>,
+        shape: Shape,
+    ) -> FloatTensor<Self> {
+        let out = B::add_edges(bias.primitive, gates.primitive, attacks.clone(), shape);
+        match Edges.prepare::<C>([bias.node, gates.node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish((attacks, shape), out),
+            OpsKind::UnTracked(prep) => prep.finish(out),
         }
     }
 

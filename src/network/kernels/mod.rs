@@ -9,6 +9,7 @@ mod attention;
 mod bf16;
 #[cfg(feature = "gpu")]
 mod cube;
+pub(super) mod edges;
 mod flex;
 mod fused;
 #[cfg(feature = "training")]
@@ -111,6 +112,23 @@ pub trait Kernels: Backend {
     /// The gradient of the scores before [`attend`](Kernels::attend)'s softmax, from the weights p and their gradient dp: `p ∘ (dp − Σ p ∘ dp)`.
     fn attend_gradient(p: FloatTensor<Self>, dp: FloatTensor<Self>) -> FloatTensor<Self> {
         into(weighed_gradient::<Self>(from(p), from(dp)))
+    }
+
+    /// A bias on attention logits, `[n, heads, tokens, tokens]`, with what [those of two tokens](edges) gain of which one's man attacks the
+    /// other: by `gates`, `[n × tokens, 4 × heads]`, and `attacks`, `[n, tokens × 8]`, of each token the 8 bytes of the set of tokens that
+    /// its man attacks, the first in the lowest bit.
+    fn add_edges(
+        bias: FloatTensor<Self>,
+        gates: FloatTensor<Self>,
+        attacks: IntTensor<Self>,
+        shape: Shape,
+    ) -> FloatTensor<Self> {
+        edges::composed::<Self>(bias, gates, attacks, shape)
+    }
+
+    /// The gradient of [`add_edges`](Kernels::add_edges)'s gates from that of the bias.
+    fn edges_gradient(dy: FloatTensor<Self>, attacks: IntTensor<Self>, shape: Shape) -> FloatTensor<Self> {
+        edges::composed_gradient::<Self>(dy, attacks, shape)
     }
 
     /// `[n, heads, tokens, c]` to rows `[n × tokens, heads × c]`.
