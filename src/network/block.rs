@@ -5,13 +5,13 @@ use burn::tensor::activation::softmax;
 use burn::tensor::backend::Backend;
 use burn::tensor::{Int, Tensor};
 
+use super::attention_bias::{AttackBias, Generator, StaticBias};
 use super::config::{Activation, Biases, Experts, Norm as NormKind, Smolgen};
 use super::experts::{FeedForward, Mixture};
 use super::kernels::{Kernels, Shape, add_row, from, into, scale, split_heads};
 use super::linear::Linear;
 use super::norm::Norm;
 use super::precision::{cast, wide};
-use super::smolgen::{AttackBias, Generator, StaticBias};
 
 /// `x + attention(norm(x))`, then `x + ffn(norm(x))`.
 #[derive(Module, Debug)]

@@ -3,6 +3,7 @@
 //! Data flows [`Input`] → embedding → trunk → heads → [`Output`]. Every piece is a small module of its own, chosen by name in a
 //! [`Config`]: a system is a config, not a fork.
 
+mod attention_bias;
 mod block;
 mod config;
 mod curve;
@@ -16,7 +17,6 @@ mod linear;
 mod model;
 mod norm;
 mod precision;
-mod smolgen;
 mod trunk;
 mod vectors;
 mod weights;

@@ -4,13 +4,11 @@
 
 mod common;
 
-use std::path::Path;
-
 use burn::backend::Autodiff;
 use burn::tensor::backend::{AutodiffBackend, Backend};
 use burn::tensor::ops::FloatTensor;
 use burn::tensor::{Distribution, Tensor, TensorData, TensorPrimitive};
-use common::{lists, recipes, samples, seeded};
+use common::{lists, samples, seeded, tiny};
 use glance::network::{Kernels, Network, Precision, load, save};
 use glance_trainer::data::sample::Sample;
 use glance_trainer::train::batch::Aims;
@@ -258,10 +256,6 @@ where
         &Means { devices: &[device], precision, rounding: false },
     );
     (loss.read(1.0), lists(&network, &grads))
-}
-
-fn tiny() -> Vec<(String, Recipe)> {
-    recipes(&Path::new(env!("CARGO_MANIFEST_DIR")).join("systems/tiny"))
 }
 
 /// Has every tiny system learn on the GPU in one precision and on the CPU in single precision. The losses have to be near, and the

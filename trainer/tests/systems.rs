@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use burn::module::Module;
-use common::{lists, recipes, samples, seeded};
+use common::{lists, recipes, samples, seeded, tiny};
 use glance::board::Game;
 use glance::evaluate::Stop;
 use glance::network::{Config, Precision, Rounding, save};
@@ -104,7 +104,7 @@ fn every_system_learns() {
     type B = burn::backend::Autodiff<Flex>;
     let device = Default::default();
     let samples = samples();
-    for (name, recipe) in recipes(&folder().join("tiny")) {
+    for (name, recipe) in tiny() {
         let network = seeded::<B>(&recipe.network, 1);
         let t = &recipe.training;
         let mut optimizer = Optimizer::new(&t.optimizer, 0.0, &network);
@@ -145,7 +145,7 @@ fn every_system_computes_in_bfloat16() {
     type B = burn::backend::Autodiff<Flex>;
     let device = Default::default();
     let samples = &samples()[..8];
-    for (name, recipe) in recipes(&folder().join("tiny")) {
+    for (name, recipe) in tiny() {
         let trained = Trained::new(seeded::<B>(&recipe.network, 1));
         let t = &recipe.training;
         let aims = Aims { value_weight: 1.0, time_weight: 1.0, policy: t.policy_loss, smoothing: t.smoothing };

@@ -1,10 +1,10 @@
 //! One block of the encoder.
 
+use super::super::attention_bias;
 use super::super::block::{self, Ffn};
 use super::super::experts;
 use super::super::kernels::rows::rms_norm;
 use super::super::kernels::{EPSILON, Kernels};
-use super::super::smolgen;
 use super::attention::{MAP, SQUARES, attend, turned};
 use super::balance::Balance;
 use super::bytes::{Bytes, Numbers};
@@ -164,7 +164,7 @@ impl FeedForward {
 }
 
 impl Generator {
-    fn of<B: Kernels>(generator: &smolgen::Generator<B>) -> Generator {
+    fn of<B: Kernels>(generator: &attention_bias::Generator<B>) -> Generator {
         let compress = Layer::of(&generator.compress).outputs();
         let [hidden, generate] =
             [&generator.hidden, &generator.generate].map(|layer| Matrix::of(&[Layer::of(layer)], None));

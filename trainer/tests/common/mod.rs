@@ -158,6 +158,14 @@ pub fn recipes(folder: &Path) -> Vec<(String, Recipe)> {
     found
 }
 
+/// Every tiny system, and Glance's with everything that it can be shown of attacks.
+pub fn tiny() -> Vec<(String, Recipe)> {
+    let systems = Path::new(env!("CARGO_MANIFEST_DIR")).join("systems");
+    let mut all = recipes(&systems.join("tiny"));
+    all.extend(recipes(&systems.join("choices")).into_iter().filter(|(name, _)| name == "glance-all-attacks"));
+    all
+}
+
 /// Positions of a game, each with the move played and an evaluation.
 pub fn samples() -> Vec<Sample> {
     let moves = "e2e4 e7e5 g1f3 b8c6 f1b5 a7a6 b5a4 g8f6 e1h1 f8e7 f1e1 b7b5 a4b3 d7d6 c2c3 e8h8";
