@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use glance::board::{Conditions, Features, Game, MoveIndex, attack_map, attacked};
+use glance::board::{Conditions, Features, Game, MoveIndex, attacked};
 use glance::network::{Int8, Kernels, Moves, Network, Output, load};
 
 /// As in the engine.
@@ -73,14 +73,15 @@ fn dump() {
     let network: Network<burn_flex::Flex> =
         load(glance::play::embedded_weights(), &device).expect("the shipped weights");
     let features = positions(8);
+    let config = network.config();
     let output = network.forward(network.pack(features.iter(), &device));
     let inputs: Vec<_> = features
         .iter()
         .map(|f| {
             let codes: Vec<Vec<u8>> = f.codes.iter().map(|b| b.to_vec()).collect();
             let marks: Vec<u64> = f.marks.into_iter().chain(attacked(&f.codes[0])).collect();
-            let attacks = attack_map(&f.codes[0]).to_vec();
-            serde_json::json!({ "codes": codes, "marks": marks, "globals": f.globals.to_vec(), "attacks": attacks })
+            let edges: Vec<_> = config.trunk.edges().iter().map(|kind| kind.on(&f.codes[0]).to_vec()).collect();
+            serde_json::json!({ "codes": codes, "marks": marks, "globals": f.globals.to_vec(), "edges": edges })
         })
         .collect();
     let (policy, value) = numbers(output);

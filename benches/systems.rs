@@ -44,7 +44,7 @@ fn encoder(experts: Option<Experts>, ffn: usize, norm: Norm, activation: Activat
         input_norm: false,
         static_bias: false,
         smolgen: None,
-        attack_bias: false,
+        edges: Vec::new(),
         cls_map: false,
         experts,
     }

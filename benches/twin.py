@@ -79,7 +79,7 @@ class Twin(nn.Module):
         bias = self.t.get(f"{name}.bias")
         return y if bias is None else y + bias
 
-    def block(self, i, x, attacks):
+    def block(self, i, x, edges):
         trunk, name = self.config["trunk"], f"trunk.blocks.{i}"
         n, heads, d = x.shape[0], trunk["heads"], trunk["d_model"]
         y = norm(x)
@@ -94,16 +94,19 @@ class Twin(nn.Module):
             code = self.linear(f"{g}.generate", torch.relu(self.linear(f"{g}.hidden", code)))
             maps = norm(code.reshape(n, heads, -1)) @ self.t["trunk.shared_map"]
             scores = scores + maps.reshape(n, heads, 64, 64)
-        if trunk.get("attack_bias"):
-            gates = self.linear(f"{name}.attack_bias.gates", y).reshape(n, 64, 4, heads).permute(2, 0, 3, 1)
-            first, second, third, fourth = gates[0].unsqueeze(3), gates[1].unsqueeze(2), gates[2].unsqueeze(3), gates[3].unsqueeze(2)
-            to = attacks.unsqueeze(1)
-            scores = scores + to * (first + second) + to.transpose(2, 3) * (third + fourth)
+        if trunk.get("edges"):
+            kinds = len(trunk["edges"])
+            gates = self.linear(f"{name}.edge_bias.gates", y).reshape(n, 64, kinds, 4, heads).permute(2, 3, 0, 4, 1)
+            for kind in range(kinds):
+                first, second, third, fourth = gates[kind]
+                there = edges[:, kind : kind + 1]
+                scores = scores + there * (first.unsqueeze(3) + second.unsqueeze(2))
+                scores = scores + there.transpose(2, 3) * (third.unsqueeze(3) + fourth.unsqueeze(2))
         out = (torch.softmax(scores, -1) @ v).transpose(1, 2).reshape(n, 64, d)
         x = x + self.linear(f"{name}.out", out)
         return x + self.linear(f"{name}.ffn.down", torch.relu(self.linear(f"{name}.ffn.up", norm(x))))
 
-    def forward(self, codes, marks, globals_, attacks=None):
+    def forward(self, codes, marks, globals_, edges=None):
         n = codes.shape[0]
         one_hot = (codes.unsqueeze(-1) == torch.arange(14)).float().reshape(n, 64, -1)
         x = self.linear("embedding.men", one_hot) + self.linear("embedding.marks", marks[..., :2])
@@ -111,7 +114,7 @@ class Twin(nn.Module):
             x = x + self.linear("embedding.attacks", marks[..., 2:])
         x = x + self.t["embedding.squares"] + self.linear("embedding.globals", globals_).unsqueeze(1)
         for i in range(self.config["trunk"]["layers"]):
-            x = self.block(i, x, attacks)
+            x = self.block(i, x, edges)
         x = norm(x)
         start = self.linear("policy.from", x) / self.config["policy"]["dim"] ** 0.5
         end = self.linear("policy.to", x)
@@ -124,17 +127,18 @@ class Twin(nn.Module):
         return everything[:, self.table], value
 
 
-def sets(dumped, name):
-    """Which of the bit sets each square is in: `[positions, 64, sets]`."""
-    return torch.tensor([[[m >> s & 1 for m in i[name]] for s in range(64)] for i in dumped]).float()
+def bits(sets):
+    """Which squares are in each of the bit sets: `[sets, 64]`."""
+    return [[m >> s & 1 for s in range(64)] for m in sets]
 
 
 def inputs_of(dumped, config):
-    """By name; who attacks whom, `[positions, 64, 64]`, only where that is asked for."""
+    """By name; edges, `[positions, kinds, 64, 64]`, only where there are such."""
     codes = torch.tensor([i["codes"] for i in dumped]).transpose(1, 2).contiguous()
-    inputs = dict(codes=codes, marks=sets(dumped, "marks"), globals=torch.tensor([i["globals"] for i in dumped]).float())
-    if config["trunk"].get("attack_bias"):
-        inputs["attacks"] = sets(dumped, "attacks").transpose(1, 2).contiguous()
+    marks = torch.tensor([bits(i["marks"]) for i in dumped]).float().transpose(1, 2).contiguous()
+    inputs = dict(codes=codes, marks=marks, globals=torch.tensor([i["globals"] for i in dumped]).float())
+    if config["trunk"].get("edges"):
+        inputs["edges"] = torch.tensor([[bits(graph) for graph in i["edges"]] for i in dumped]).float()
     return inputs
 
 

@@ -3,7 +3,7 @@
 mod common;
 
 use burn::module::Module;
-use glance::board::{Conditions, Game};
+use glance::board::{Conditions, Edge, Game};
 use glance::evaluate::{BackendName, Evaluation, Evaluator, NetworkEvaluator, Query, Stop, open};
 use glance::network::{
     Config, Embedding, Int8, Network, Norm, Precision, Trunk, WeightsError, load, read_config, save,
@@ -134,22 +134,23 @@ fn a_network_that_is_shown_attacks_says_the_same_until_it_is_trained() {
 }
 
 #[test]
-fn a_network_with_a_bias_by_attacks_says_the_same_until_it_is_trained() {
+fn a_network_with_edges_says_the_same_until_it_is_trained() {
     let plain = Network::<Flex>::new(&Config::tiny(), &Default::default());
     let (parameters, said) = (plain.num_params(), all_said(&plain));
-    let biased = plain.with_attack_bias();
+    let [first, all] = [&[Edge::Attacks][..], &[Edge::Attacks, Edge::XRays, Edge::Pushes]];
+    let biased = plain.with_edges(first).with_edges(all);
     assert_eq!(biased.num_params(), biased.config().parameters());
     assert!(biased.num_params() > parameters);
     for (a, b) in said.iter().zip(all_said(&biased)) {
         assert!(a.moves.iter().zip(&b.moves).all(|(a, b)| a.m == b.m && a.logit == b.logit));
         assert_eq!(a.wdl, b.wdl);
     }
-    assert_eq!(biased.clone().with_attack_bias().config(), biased.config(), "not twice");
+    assert_eq!(biased.clone().with_edges(first).config(), biased.config(), "none is taken away");
 }
 
 #[test]
-fn a_bias_by_attacks_is_the_same_in_bytes() {
-    let weights = std::fs::read("tests/fixtures/glance-attack-bias.safetensors").expect("a fixture");
+fn edges_are_the_same_in_bytes() {
+    let weights = std::fs::read("tests/fixtures/glance-edges.safetensors").expect("a fixture");
     let network = load::<Flex>(&weights, &Default::default()).expect("weights");
     assert!(Int8::of(&network).is_some());
     let [int8, flex] = [BackendName::Int8, BackendName::Flex].map(|name| open(&weights, name, 1).expect("weights"));

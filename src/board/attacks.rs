@@ -1,8 +1,9 @@
 //! What men attack: what any player sees at once, and a small network would have to work out from where they stand.
 
-use shakmaty::attacks::{attacks, bishop_attacks, knight_attacks, pawn_attacks, rook_attacks};
-use shakmaty::{Bitboard, Color, Piece, Role, Square};
+use shakmaty::attacks::{bishop_attacks, knight_attacks, pawn_attacks, rook_attacks};
+use shakmaty::{Bitboard, Color, Role, Square};
 
+use super::edges::Edge;
 use super::features::{CODES, EMPTY};
 use super::lines::alone;
 
@@ -10,29 +11,6 @@ use super::lines::alone;
 const OF_SIDE: usize = 12;
 /// Sets of squares that [`attacked`] gives.
 pub const ATTACKS: usize = 2 * OF_SIDE;
-
-/// Of each square of a board as the player to move sees it ([`Features::codes`](super::Features::codes)), the set of squares that the man on it
-/// attacks (own men on them are protected); no squares where none stands.
-pub fn attack_map(board: &[u8; 64]) -> [u64; 64] {
-    let occupied: Bitboard = Square::ALL
-        .into_iter()
-        .zip(board)
-        .filter(|(_, code)| man(**code).is_some())
-        .map(|(square, _)| square)
-        .collect();
-    let mut map = [0; 64];
-    for ((square, &code), set) in Square::ALL.into_iter().zip(board).zip(&mut map) {
-        *set = man(code).map_or(0, |man| attacks(square, man, occupied).0);
-    }
-    map
-}
-
-/// The man that a code stands for. The player to move is White here, as the board is seen.
-fn man(code: u8) -> Option<Piece> {
-    let index = usize::from(code.checked_sub(1)?);
-    let color = *[Color::White, Color::Black].get(index / Role::ALL.len())?;
-    Some(Role::ALL[index % Role::ALL.len()].of(color))
-}
 
 /// Of a board as the player to move sees it ([`Features::codes`](super::Features::codes)), of the player and then of the other, bit sets of
 ///
@@ -50,7 +28,7 @@ pub fn attacked(board: &[u8; 64]) -> [u64; ATTACKS] {
     let occupied = !men[usize::from(EMPTY)];
     let sides = [(Color::White, 0), (Color::Black, 6)];
     let of = |role: Role, offset: usize| men[role as usize + offset];
-    let map = attack_map(board);
+    let map = Edge::Attacks.on(board);
     let mut sets = [0; ATTACKS];
     for (i, (color, offset)) in sides.into_iter().enumerate() {
         let sets = &mut sets[i * OF_SIDE..][..OF_SIDE];
@@ -82,7 +60,8 @@ pub fn attacked(board: &[u8; 64]) -> [u64; ATTACKS] {
 mod tests {
     use super::*;
     use crate::board::{Conditions, Features, Game};
-    use shakmaty::Position;
+    use shakmaty::attacks::attacks;
+    use shakmaty::{Piece, Position};
 
     fn of(fen: &str) -> ([u64; ATTACKS], Game) {
         let game = Game::from_fen(fen).expect(fen);
@@ -120,24 +99,6 @@ mod tests {
                         assert_eq!(is_in(set), check, "{color} {role:?} on {square} in {fen}");
                     }
                 }
-            }
-        }
-    }
-
-    #[test]
-    fn each_man_attacks_what_the_rules_know() {
-        for fen in [
-            "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
-            "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R b KQkq - 0 1",
-        ] {
-            let game = Game::from_fen(fen).expect(fen);
-            let map = attack_map(&Features::of(&game, &Conditions::default()).codes[0]);
-            let (board, turn) = (game.position().board(), game.position().turn());
-            for square in Square::ALL {
-                let seen = turn.fold_wb(square, square.flip_vertical());
-                let attacked = board.attacks_from(square);
-                let attacked = turn.fold_wb(attacked, attacked.flip_vertical());
-                assert_eq!(map[seen.to_usize()], attacked.0, "{square} in {fen}");
             }
         }
     }

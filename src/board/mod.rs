@@ -14,6 +14,7 @@
 
 mod attacks;
 mod conditions;
+mod edges;
 mod features;
 mod fen;
 mod game;
@@ -24,8 +25,9 @@ mod polyglot;
 mod time;
 mod vocabulary;
 
-pub use attacks::{ATTACKS, attack_map, attacked};
+pub use attacks::{ATTACKS, attacked};
 pub use conditions::{Conditions, Pool, Seat};
+pub use edges::Edge;
 pub(crate) use features::blend;
 pub use features::{BOARDS, CODES, EMPTY, Features, GLOBALS, MARKS, MISSING, global_names};
 pub use fen::{FenError, parse_fen, write_fen};

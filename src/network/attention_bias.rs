@@ -1,4 +1,4 @@
-//! Biases on the attention logits: a static map a head, a map made from the board, and what the attacks of men add to it.
+//! Biases on the attention logits: a static map a head, a map made from the board, and what how men bear on each other adds to it.
 
 use burn::module::{Module, Param};
 use burn::tensor::activation::relu;
@@ -63,24 +63,29 @@ impl<B: Kernels> StaticBias<B> {
     }
 }
 
-/// Lets squares look at squares by who attacks whom: where the man on one attacks the other, gates of both, each a number a head that is
-/// made from the square's row, are added to both logits. The gates start at zero.
+/// Lets squares look at each other by how their men bear on one another: along each [edge](crate::board::Edge) gates of both squares, numbers that are made from
+/// their rows, are added to both logits ([`edges`](super::kernels::edges)). The gates start at zero.
 #[derive(Module, Debug)]
-pub(super) struct AttackBias<B: Kernels> {
-    /// `[d, 4 × heads]`
+pub(super) struct EdgeBias<B: Kernels> {
+    /// `[d, kinds × 4 × heads]`
     pub(super) gates: Linear<B>,
 }
 
-impl<B: Kernels> AttackBias<B> {
-    pub(super) fn new(d: usize, heads: usize, device: &B::Device) -> Self {
-        AttackBias { gates: Linear::new(d, GATES * heads, 1.0, true, device).silent() }
+impl<B: Kernels> EdgeBias<B> {
+    /// For so many kinds of edges.
+    pub(super) fn new(d: usize, heads: usize, kinds: usize, device: &B::Device) -> Self {
+        EdgeBias { gates: Linear::new(d, kinds * GATES * heads, 1.0, true, device).silent() }
     }
 
-    /// A map a head, `[batch, heads, 64, 64]`, with what squares `[batch × 64, d]` gain by the [`attack_map`](crate::board::attack_map),
-    /// in bytes: `[batch, 64 × 8]`.
-    pub(super) fn add_to(&self, map: Tensor<B, 4>, squares: Tensor<B, 2>, attacks: Tensor<B, 2, Int>) -> Tensor<B, 4> {
+    /// For so many kinds, if it is for fewer: the others have gates of zero.
+    pub(super) fn with_kinds(self, kinds: usize, heads: usize) -> Self {
+        EdgeBias { gates: self.gates.with_silent_outputs(kinds * GATES * heads) }
+    }
+
+    /// A map a head, `[batch, heads, 64, 64]`, with what squares `[batch × 64, d]` gain by their edges, in bytes: `[batch, kinds × 64 × 8]`.
+    pub(super) fn add_to(&self, map: Tensor<B, 4>, squares: Tensor<B, 2>, edges: Tensor<B, 2, Int>) -> Tensor<B, 4> {
         let [_, heads, tokens, _] = map.dims();
         let gates = self.gates.forward(squares);
-        from(B::add_edges(into(map), into(gates), attacks.into_primitive(), Shape { tokens, heads }))
+        from(B::add_edges(into(map), into(gates), edges.into_primitive(), Shape { tokens, heads }))
     }
 }

@@ -5,7 +5,7 @@ use burn::tensor::activation::softmax;
 use burn::tensor::backend::Backend;
 use burn::tensor::{Int, Tensor};
 
-use super::attention_bias::{AttackBias, Generator, StaticBias};
+use super::attention_bias::{EdgeBias, Generator, StaticBias};
 use super::config::{Activation, Biases, Experts, Norm as NormKind, Smolgen};
 use super::experts::{FeedForward, Mixture};
 use super::kernels::{Kernels, Shape, add_row, from, into, scale, split_heads};
@@ -23,7 +23,7 @@ pub(super) struct Block<B: Kernels> {
     pub(super) out: Linear<B>,
     pub(super) static_bias: Option<StaticBias<B>>,
     pub(super) generator: Option<Generator<B>>,
-    pub(super) attack_bias: Option<AttackBias<B>>,
+    pub(super) edge_bias: Option<EdgeBias<B>>,
     ffn_norm: Norm<B>,
     pub(super) ffn: Ffn<B>,
     /// Tokens, heads.
@@ -60,7 +60,8 @@ pub(super) struct Sizes<'a> {
     pub(super) biases: Biases,
     pub(super) static_bias: bool,
     pub(super) smolgen: Option<&'a Smolgen>,
-    pub(super) attack_bias: bool,
+    /// Kinds of edges that squares look at each other by.
+    pub(super) edges: usize,
     pub(super) experts: Option<Experts>,
 }
 
@@ -73,8 +74,8 @@ pub(super) struct Shared<B: Kernels> {
     pub(super) cls_map: Option<Linear<B>>,
     /// Large negative numbers on tokens that are not there: `[batch, 1, 1, tokens]`.
     pub(super) mask: Option<Tensor<B, 4>>,
-    /// The sets of squares that men attack, in bytes, where blocks are shown them: `[batch, 64 × 8]`.
-    pub(super) attacks: Option<Tensor<B, 2, Int>>,
+    /// Edges between squares, in bytes, where blocks are shown them: `[batch, kinds × 64 × 8]`.
+    pub(super) edges: Option<Tensor<B, 2, Int>>,
     /// Whether more tokens [follow](Block::follow) the board's.
     pub(super) followed: bool,
 }
@@ -110,7 +111,7 @@ impl<B: Kernels> Block<B> {
             out: Linear::new(s.d, s.d, small, bias, device),
             static_bias: s.static_bias.then(|| StaticBias::new(s.heads, s.tokens, device)),
             generator: s.smolgen.map(|c| Generator::new(c, s.d, s.heads, device)),
-            attack_bias: s.attack_bias.then(|| AttackBias::new(s.d, s.heads, device)),
+            edge_bias: (s.edges > 0).then(|| EdgeBias::new(s.d, s.heads, s.edges, device)),
             ffn_norm: Norm::new(s.norm, s.d, device),
             ffn: match s.experts {
                 None => Ffn::Dense(FeedForward::new(ffn, small, s.activation, s.biases, device)),
@@ -140,11 +141,11 @@ impl<B: Kernels> Block<B> {
         Block { ffn, ..self }
     }
 
-    /// The block with a bias by who attacks whom, which gives nothing yet if it had none.
-    pub(super) fn with_attack_bias(self) -> Self {
+    /// The block with a bias by so many kinds of edges, if it has fewer, that gives the same.
+    pub(super) fn with_edges(self, kinds: usize) -> Self {
         let ([d, _], [_, heads], device) = (self.query.weight.dims(), self.shape, self.query.weight.device());
-        let bias = self.attack_bias.unwrap_or_else(|| AttackBias::new(d, heads, &device));
-        Block { attack_bias: Some(bias), ..self }
+        let bias = self.edge_bias.unwrap_or_else(|| EdgeBias::new(d, heads, kinds, &device));
+        Block { edge_bias: Some(bias.with_kinds(kinds, heads)), ..self }
     }
 
     fn shape(&self) -> Shape {
@@ -179,7 +180,7 @@ impl<B: Kernels> Block<B> {
         let (generator, fixed) = self.generator.as_ref().zip(self.static_bias.as_ref())?;
         let Shape { tokens, heads } = self.shape();
         let made = generator.forward(y.clone(), shared.map.clone()?);
-        let made = self.by_attacks(made.reshape([y.dims()[0] / tokens, heads, tokens, tokens]), y, shared);
+        let made = self.by_edges(made.reshape([y.dims()[0] / tokens, heads, tokens, tokens]), y, shared);
         let [query, key, value, out] =
             [&self.query, &self.key, &self.value, &self.out].map(|layer| into(layer.weight.val()));
         let [query_bias, value_bias, out_bias] = [query_bias, value_bias, out_bias].map(into);
@@ -234,11 +235,11 @@ impl<B: Kernels> Block<B> {
             (None, Some(fixed)) => Some(fixed.reshape([1, heads, tokens, tokens])),
             (None, None) => None,
         };
-        let by_head = match &self.attack_bias {
+        let by_head = match &self.edge_bias {
             Some(_) => {
                 let bias =
                     by_head.unwrap_or_else(|| cast(Tensor::zeros([1, heads, tokens, tokens], &y.device()), y.dtype()));
-                Some(self.by_attacks(bias.expand([n, heads, tokens, tokens]), &y, shared))
+                Some(self.by_edges(bias.expand([n, heads, tokens, tokens]), &y, shared))
             }
             None => by_head,
         };
@@ -250,10 +251,10 @@ impl<B: Kernels> Block<B> {
         [by_head, by_cls, shared.mask.clone()].into_iter().flatten().reduce(|a, b| a + b)
     }
 
-    /// A map `[batch, heads, tokens, tokens]` with what who attacks whom adds to it, if anything.
-    fn by_attacks(&self, map: Tensor<B, 4>, y: &Tensor<B, 2>, shared: &Shared<B>) -> Tensor<B, 4> {
-        match (&self.attack_bias, &shared.attacks) {
-            (Some(bias), Some(attacks)) => bias.add_to(map, y.clone(), attacks.clone()),
+    /// A map `[batch, heads, tokens, tokens]` with what edges add to it, if anything.
+    fn by_edges(&self, map: Tensor<B, 4>, y: &Tensor<B, 2>, shared: &Shared<B>) -> Tensor<B, 4> {
+        match (&self.edge_bias, &shared.edges) {
+            (Some(bias), Some(edges)) => bias.add_to(map, y.clone(), edges.clone()),
             _ => map,
         }
     }

@@ -7,14 +7,14 @@ use super::config::{Config, Embedding, PolicyHead, View};
 use super::embedding;
 use super::heads::{Candidates, Question};
 use super::kernels::Kernels;
-use crate::board::{Features, MoveIndex, attack_map};
+use crate::board::{Edge, Features, MoveIndex};
 
 /// How a network wants positions laid out: all that has to be known of it to pack them, on any thread, without it.
 #[derive(Clone, Debug)]
 pub struct Layout {
     embedding: Embedding,
-    /// Whether the trunk is shown who attacks whom.
-    attacks: bool,
+    /// The edges between squares that the trunk is shown.
+    edges: Vec<Edge>,
     /// Whether the policy head has to be told which moves it is asked about.
     asks: bool,
 }
@@ -24,7 +24,7 @@ impl Layout {
     pub fn of(config: &Config) -> Layout {
         Layout {
             embedding: config.embedding.clone(),
-            attacks: config.trunk.attack_bias(),
+            edges: config.trunk.edges().to_vec(),
             asks: config.policy == PolicyHead::Autoregressive,
         }
     }
@@ -36,8 +36,8 @@ impl Layout {
         let mut candidates = Vec::new();
         for features in batch {
             embedding::write(&self.embedding, features, &mut pack);
-            if self.attacks {
-                pack.attacks.extend(attack_map(&features.codes[0]).iter().flat_map(|set| set.to_le_bytes()));
+            for kind in &self.edges {
+                pack.edges.extend(kind.on(&features.codes[0]).iter().flat_map(|set| set.to_le_bytes()));
             }
             if self.asks {
                 candidates.push(Candidates::of(features));
@@ -76,7 +76,7 @@ impl Packed {
 
     /// The batch on a device. A side that nothing was written to becomes a column of zeros.
     pub fn to_device<B: Kernels>(self, device: &B::Device) -> Input<B> {
-        let Packed { positions: n, pack: Pack { mut codes, mut values, attacks }, question } = self;
+        let Packed { positions: n, pack: Pack { mut codes, mut values, edges }, question } = self;
         if codes.is_empty() {
             codes.resize(n, 0);
         }
@@ -84,14 +84,14 @@ impl Packed {
             values.resize(n, 0.0);
         }
         let columns = |length: usize| length / n.max(1);
-        let of_attacks = [n, columns(attacks.len())];
-        let attacks = (!attacks.is_empty()).then(|| Tensor::from_primitive(B::bytes(attacks, of_attacks, device)));
+        let of_edges = [n, columns(edges.len())];
+        let edges = (!edges.is_empty()).then(|| Tensor::from_primitive(B::bytes(edges, of_edges, device)));
         let (of_codes, of_values) = ([n, columns(codes.len())], [n, columns(values.len())]);
         Input {
             n,
             codes: Tensor::from_primitive(B::bytes(codes, of_codes, device)),
             values: Tensor::from_data(TensorData::new(values, of_values), device),
-            attacks,
+            edges,
             question,
         }
     }
@@ -102,8 +102,8 @@ impl Packed {
 pub(super) struct Pack {
     pub(super) codes: Vec<u8>,
     pub(super) values: Vec<f32>,
-    /// Of each square the set of squares that its man attacks, in bytes.
-    pub(super) attacks: Vec<u8>,
+    /// Of each kind of edges and each square the set of squares that they lead to, in bytes.
+    pub(super) edges: Vec<u8>,
 }
 
 /// A batch of positions on a device, laid out as the network's embedding wants it.
@@ -115,8 +115,8 @@ pub struct Input<B: Backend> {
     pub(super) codes: Tensor<B, 2, Int>,
     /// What is multiplied: `[batch, …]`.
     pub(super) values: Tensor<B, 2>,
-    /// Of each square the set of squares that its man attacks, in bytes, if the trunk is shown them: `[batch, 64 × 8]`.
-    pub(super) attacks: Option<Tensor<B, 2, Int>>,
+    /// Of each kind of edges and each square the set of squares that they lead to, in bytes, if the trunk is shown any: `[batch, kinds × 64 × 8]`.
+    pub(super) edges: Option<Tensor<B, 2, Int>>,
     /// Which moves the autoregressive head is asked about.
     pub(super) question: Question,
 }

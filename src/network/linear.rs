@@ -45,6 +45,17 @@ impl<B: Kernels> Linear<B> {
         }
     }
 
+    /// With so many outputs, if it has fewer: the new ones are zero.
+    pub(super) fn with_silent_outputs(self, to: usize) -> Linear<B> {
+        let ([from, own], device) = (self.weight.dims(), self.weight.device());
+        if to <= own {
+            return self;
+        }
+        let weight = Tensor::cat(vec![self.weight.val(), Tensor::zeros([from, to - own], &device)], 1);
+        let bias = self.bias.map(|bias| Tensor::cat(vec![bias.val(), Tensor::zeros([to - own], &device)], 0));
+        Linear { weight: Param::from_tensor(weight.detach()), bias: bias.map(|bias| Param::from_tensor(bias.detach())) }
+    }
+
     /// With so many inputs, if it has fewer: the new ones count for nothing.
     pub(super) fn with_inputs(self, from: usize) -> Linear<B> {
         let ([own, to], device) = (self.weight.dims(), self.weight.device());

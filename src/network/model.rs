@@ -10,7 +10,7 @@ use super::input::{Input, Layout};
 use super::kernels::Kernels;
 use super::precision::{Recast, cast, wide};
 use super::trunk::Trunk;
-use crate::board::{Features, TIME_BINS};
+use crate::board::{Edge, Features, TIME_BINS};
 
 /// What the network says of a batch.
 #[derive(Clone, Debug)]
@@ -89,12 +89,12 @@ impl<B: Kernels> Network<B> {
         self
     }
 
-    /// The same network whose squares look at each other by [who attacks whom](crate::board::attack_map) too, if its tokens are
-    /// the squares as the player to move sees them: it says the same until that is trained.
-    pub fn with_attack_bias(mut self) -> Network<B> {
-        if self.config.embedding.shows_own_squares() {
-            self.config.trunk = self.config.trunk.with_attack_bias();
-            self.trunk = self.trunk.with_attack_bias();
+    /// The same network whose squares look at each other by these kinds of edges, if its tokens are the squares as the player to move sees
+    /// them, and these begin with those that it has: it says the same until that is trained.
+    pub fn with_edges(mut self, kinds: &[Edge]) -> Network<B> {
+        if self.config.embedding.shows_own_squares() && kinds.starts_with(self.config.trunk.edges()) {
+            self.config.trunk = self.config.trunk.with_edges(kinds);
+            self.trunk = self.trunk.with_edges(kinds.len());
         }
         self
     }
@@ -142,9 +142,9 @@ impl<B: Kernels> Network<B> {
     fn read(&self, input: Input<B>, all: bool) -> Output<B> {
         let question = input.question.clone();
         let input = Input { values: cast(input.values, self.dtype), ..input };
-        let attacks = input.attacks.clone();
+        let edges = input.edges.clone();
         let followed = self.config.policy == PolicyHead::Autoregressive;
-        let trunked = self.trunk.forward(self.embedding.forward(input), attacks, followed);
+        let trunked = self.trunk.forward(self.embedding.forward(input), edges, followed);
         let squares = self.config.embedding.squares().map(|first| trunked.squares(first));
         let moves = self.policy.forward(&trunked, squares.as_ref(), (&self.embedding, &self.trunk), &question);
         let of_time = self.time.as_ref().filter(|_| all).zip(squares.clone());

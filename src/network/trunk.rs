@@ -76,22 +76,22 @@ impl<B: Kernels> Trunk<B> {
         }
     }
 
-    /// With a bias by who attacks whom in each block, if it is an encoder.
-    pub(super) fn with_attack_bias(self) -> Self {
+    /// With a bias by so many kinds of edges in each block, if it is an encoder.
+    pub(super) fn with_edges(self, kinds: usize) -> Self {
         match self {
             Trunk::Encoder(trunk) => {
-                let blocks = trunk.blocks.into_iter().map(Block::with_attack_bias).collect();
+                let blocks = trunk.blocks.into_iter().map(|block| block.with_edges(kinds)).collect();
                 Trunk::Encoder(Encoder { blocks, ..trunk })
             }
             trunk => trunk,
         }
     }
 
-    /// `attacks` are the sets of squares that men attack, in bytes, where blocks are shown them: `[batch, 64 × 8]`; `followed` says whether
+    /// `edges` are those between squares, in bytes, where blocks are shown them: `[batch, kinds × 64 × 8]`; `followed` says whether
     /// more tokens are to follow the board's.
-    pub(super) fn forward(&self, x: Embedded<B>, attacks: Option<Tensor<B, 2, Int>>, followed: bool) -> Trunked<B> {
+    pub(super) fn forward(&self, x: Embedded<B>, edges: Option<Tensor<B, 2, Int>>, followed: bool) -> Trunked<B> {
         match self {
-            Trunk::Encoder(trunk) => trunk.forward(x, attacks, followed),
+            Trunk::Encoder(trunk) => trunk.forward(x, edges, followed),
             Trunk::Residual(trunk) => {
                 let (tokens, memories) = (x.tokens, Vec::new());
                 Trunked { rows: trunk.forward(x.rows), auxiliary: None, memories, mask: None, tokens }
@@ -124,7 +124,7 @@ impl<B: Kernels> Encoder<B> {
             input_norm,
             static_bias,
             ref smolgen,
-            attack_bias,
+            ref edges,
             cls_map,
             experts,
         } = config.trunk
@@ -144,7 +144,7 @@ impl<B: Kernels> Encoder<B> {
             biases,
             static_bias,
             smolgen,
-            attack_bias,
+            edges: edges.len(),
             experts,
         };
         Encoder {
@@ -167,7 +167,7 @@ impl<B: Kernels> Encoder<B> {
         Encoder { blocks: (0..layers).map(block).collect(), ..self }
     }
 
-    fn forward(&self, x: Embedded<B>, attacks: Option<Tensor<B, 2, Int>>, followed: bool) -> Trunked<B> {
+    fn forward(&self, x: Embedded<B>, edges: Option<Tensor<B, 2, Int>>, followed: bool) -> Trunked<B> {
         let mask = x.mask.map(|mask| {
             let [n, tokens] = mask.dims();
             mask.reshape([n, 1, 1, tokens])
@@ -176,7 +176,7 @@ impl<B: Kernels> Encoder<B> {
             map: self.shared_map.as_ref().map(Param::val),
             cls_map: self.cls_map.clone(),
             mask: mask.clone(),
-            attacks,
+            edges,
             followed,
         };
         let mut rows = x.rows;

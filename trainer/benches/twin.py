@@ -38,10 +38,11 @@ class Block(nn.Module):
             self.compress = nn.Linear(d, s["compress"], bias=False)
             self.hidden = nn.Linear(64 * s["compress"], s["hidden"])
             self.generate = nn.Linear(s["hidden"], heads * s["generate"])
-        self.gates = nn.Linear(d, 4 * heads) if c.get("attack_bias") else None
+        self.kinds = len(c.get("edges", []))
+        self.gates = nn.Linear(d, self.kinds * 4 * heads) if self.kinds else None
         self.smolgen = s
 
-    def forward(self, x, maps, attacks):
+    def forward(self, x, maps, edges):
         n, _, d = x.shape
         y = norm(x)
         split = lambda t: t.view(n, 64, self.heads, d // self.heads).transpose(1, 2)
@@ -52,10 +53,11 @@ class Block(nn.Module):
             made = (code @ maps).view(n, self.heads, 64, 64)
             bias = made if bias is None else made + bias
         if self.gates is not None:
-            first, second, third, fourth = self.gates(y).view(n, 64, 4, self.heads).permute(2, 0, 3, 1)
-            to = attacks.unsqueeze(1)
-            made = to * (first.unsqueeze(3) + second.unsqueeze(2)) + to.mT * (third.unsqueeze(3) + fourth.unsqueeze(2))
-            bias = made if bias is None else made + bias
+            gates = self.gates(y).view(n, 64, self.kinds, 4, self.heads).permute(2, 3, 0, 4, 1)
+            for kind, (first, second, third, fourth) in enumerate(gates):
+                there = edges[:, kind : kind + 1]
+                made = there * (first.unsqueeze(3) + second.unsqueeze(2)) + there.mT * (third.unsqueeze(3) + fourth.unsqueeze(2))
+                bias = made if bias is None else made + bias
         mask = None if bias is None else bias.expand(n, -1, -1, -1).to(y.dtype)
         q, k, v = split(self.query(y)), split(self.key(y)), split(self.value(y))
         out = F.scaled_dot_product_attention(q, k, v.to(q.dtype), attn_mask=None if mask is None else mask.to(q.dtype))
@@ -82,12 +84,12 @@ class Twin(nn.Module):
         self.register_buffer("table", torch.randperm(LOGITS)[:MOVES])
         self.dim = dim
 
-    def forward(self, codes, marks, globals_, attacks):
+    def forward(self, codes, marks, globals_, edges):
         n = codes.shape[0]
         men = F.one_hot(codes, BOARDS_CODES).view(n, 64, -1).to(marks.dtype)
         x = self.men(men) + self.marks(marks) + self.squares + self.globals(globals_).unsqueeze(1)
         for block in self.blocks:
-            x = block(x, self.maps, attacks)
+            x = block(x, self.maps, edges)
         x = norm(x)
         start, end = self.start(x) / math.sqrt(self.dim), self.end(x)
         logits = start @ end.transpose(1, 2)
@@ -119,8 +121,8 @@ def main():
     codes = torch.randint(0, BOARDS_CODES, (batch, 64, net.boards), device=device)
     marks = torch.zeros(batch, 64, net.marks.in_features, device=device)
     globals_ = torch.rand(batch, GLOBALS, device=device)
-    # About as many as men attack.
-    attacks = (torch.rand(batch, 64, 64, device=device) < 0.03).to(globals_.dtype)
+    # About as many as there are attacks.
+    edges = (torch.rand(batch, max(1, len(config["trunk"].get("edges", []))), 64, 64, device=device) < 0.03).to(globals_.dtype)
     legal = torch.randint(0, MOVES, (batch, LEGAL), device=device)
     padding = torch.where(torch.arange(LEGAL, device=device) < 30, 0.0, -1e9).expand(batch, -1)
     played = torch.zeros(batch, dtype=torch.long, device=device)
@@ -128,7 +130,7 @@ def main():
 
     def step():
         with torch.autocast(device, torch.bfloat16, enabled=precision == "bf16"):
-            moves, value = run(codes, marks, globals_, attacks)
+            moves, value = run(codes, marks, globals_, edges)
         policy = F.cross_entropy(moves.float().gather(1, legal) + padding, played)
         loss = policy + training["value_weight"] * F.cross_entropy(value.float(), outcome)
         optimizer.zero_grad(set_to_none=True)

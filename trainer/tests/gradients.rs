@@ -109,24 +109,26 @@ fn activations_and_neighbours() {
 
 #[test]
 fn edges() {
-    let (n, heads, tokens) = (2, 3, 64);
+    let (n, kinds, heads, tokens) = (2, 2, 3, 64);
     let shape = Shape { tokens, heads };
-    let (bias, gates) = (random([n, heads, tokens, tokens]), random([n * tokens, 4 * heads]));
+    let (bias, gates) = (random([n, heads, tokens, tokens]), random([n * tokens, kinds * 4 * heads]));
     let weigh = random([n, heads, tokens, tokens]).detach();
-    let attacks: Vec<u8> = (0..n * tokens * 8).map(|i| ((i * i * 7919) >> 5) as u8 & (i * 31) as u8).collect();
-    let ones = |i: usize, j: usize| f32::from(attacks[i / tokens * tokens * 8 + i % tokens * 8 + j / 8] >> (j % 8) & 1);
-    let to: Vec<f32> = (0..n * tokens * tokens).map(|i| ones(i / tokens, i % tokens)).collect();
-    assert!(to.contains(&0.0) && to.contains(&1.0));
-    let to = Tensor::<B, 1>::from_floats(&to[..], &Default::default()).reshape([n, 1, tokens, tokens]);
-    // `[n, heads, tokens]` of each.
-    let gate = |i: usize| {
-        gates.clone().reshape([n, tokens, 4, heads]).narrow(2, i, 1).reshape([n, tokens, heads]).swap_dims(1, 2)
-    };
-    let (rows, columns) = (|i| gate(i).reshape([n, heads, tokens, 1]), |i| gate(i).reshape([n, heads, 1, tokens]));
-    let back = to.clone().swap_dims(2, 3);
-    let plain = bias.clone() + to * (rows(0) + columns(1)) + back * (rows(2) + columns(3));
-    let bytes = || B::bytes(attacks.clone(), [n, tokens * 8], &Default::default());
-    let ours: Tensor<B, 4> = tensor(B::add_edges(primitive(&bias), primitive(&gates), bytes(), shape));
+    let edges: Vec<u8> = (0..n * kinds * tokens * 8).map(|i| ((i * i * 7919) >> 5) as u8 & (i * 31) as u8).collect();
+    let ones: Vec<f32> = edges.iter().flat_map(|byte| (0..8).map(move |bit| f32::from(byte >> bit & 1))).collect();
+    assert!(ones.contains(&0.0) && ones.contains(&1.0));
+    let graphs = Tensor::<B, 1>::from_floats(&ones[..], &Default::default()).reshape([n, kinds, tokens, tokens]);
+    let mut plain = bias.clone();
+    for kind in 0..kinds {
+        // `[n, heads, tokens]` of each.
+        let gates = gates.clone().reshape([n, tokens, kinds * 4, heads]);
+        let gate = |i: usize| gates.clone().narrow(2, kind * 4 + i, 1).reshape([n, tokens, heads]).swap_dims(1, 2);
+        let (rows, columns) = (|i| gate(i).reshape([n, heads, tokens, 1]), |i| gate(i).reshape([n, heads, 1, tokens]));
+        let there = graphs.clone().narrow(1, kind, 1);
+        let back = there.clone().swap_dims(2, 3);
+        plain = plain + there * (rows(0) + columns(1)) + back * (rows(2) + columns(3));
+    }
+    let bytes = B::bytes(edges, [n, kinds * tokens * 8], &Default::default());
+    let ours: Tensor<B, 4> = tensor(B::add_edges(primitive(&bias), primitive(&gates), bytes, shape));
     close(plain.clone().inner(), ours.clone().inner());
     let expected = (plain * weigh.clone()).sum().backward();
     let found = (ours * weigh).sum().backward();

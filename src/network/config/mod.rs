@@ -81,7 +81,7 @@ impl Config {
                 input_norm: false,
                 static_bias: true,
                 smolgen: Some(Smolgen { compress: 8, hidden: 64, generate: 32 }),
-                attack_bias: false,
+                edges: Vec::new(),
                 cls_map: false,
                 experts: None,
             },

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::super::kernels::edges::GATES;
 use super::embedding::{Embedding, PLANES};
 use super::{ConfigError, range};
+use crate::board::Edge;
 
 /// Normalisation before each part of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,9 +114,9 @@ pub enum Trunk {
         /// A bias made from the board, a map a head.
         #[serde(default)]
         smolgen: Option<Smolgen>,
-        /// A bias where the man on one square attacks the other, made from both: a number a head.
-        #[serde(default)]
-        attack_bias: bool,
+        /// Kinds of edges between squares: along each both logits have a bias, made from both squares.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        edges: Vec<Edge>,
         /// A bias made from the `[CLS]` state by one matrix that all blocks share, the same map for every head.
         #[serde(default)]
         cls_map: bool,
@@ -158,25 +159,26 @@ impl Trunk {
         self
     }
 
-    /// With a bias by who attacks whom, if it is an encoder.
-    pub(in crate::network) fn with_attack_bias(mut self) -> Trunk {
-        if let Trunk::Encoder { attack_bias, .. } = &mut self {
-            *attack_bias = true;
+    /// With biases by these kinds of edges, if it is an encoder.
+    pub(in crate::network) fn with_edges(mut self, kinds: &[Edge]) -> Trunk {
+        if let Trunk::Encoder { edges, .. } = &mut self {
+            *edges = kinds.to_vec();
         }
         self
     }
 
-    /// Whether it is shown who attacks whom.
-    pub(in crate::network) fn attack_bias(&self) -> bool {
-        matches!(self, Trunk::Encoder { attack_bias: true, .. })
+    /// The kinds of edges that it is shown.
+    pub fn edges(&self) -> &[Edge] {
+        match self {
+            Trunk::Encoder { edges, .. } => edges,
+            Trunk::Residual { .. } => &[],
+        }
     }
 
     pub(super) fn check(&self, embedding: &Embedding) -> Result<(), ConfigError> {
         let planes = matches!(embedding, Embedding::Planes);
         match self {
-            Trunk::Encoder {
-                layers, d_model, heads, ffn, static_bias, smolgen, attack_bias, cls_map, experts, ..
-            } => {
+            Trunk::Encoder { layers, d_model, heads, ffn, static_bias, smolgen, edges, cls_map, experts, .. } => {
                 range("trunk.layers", *layers, 1, 64)?;
                 range("trunk.d_model", *d_model, 8, 2048)?;
                 range("trunk.heads", *heads, 1, 64)?;
@@ -204,10 +206,16 @@ impl Trunk {
                     "false is allowed where tokens have no fixed place",
                 )?;
                 ConfigError::unless(
-                    !attack_bias || embedding.shows_own_squares(),
-                    "trunk.attack_bias",
-                    "true",
-                    "false is allowed where the tokens are not the 64 squares as the player to move sees them",
+                    edges.is_empty() || embedding.shows_own_squares(),
+                    "trunk.edges",
+                    "a list",
+                    "nothing is allowed where the tokens are not the 64 squares as the player to move sees them",
+                )?;
+                ConfigError::unless(
+                    edges.iter().enumerate().all(|(i, kind)| !edges[..i].contains(kind)),
+                    "trunk.edges",
+                    format!("{edges:?}"),
+                    "each kind is allowed once",
                 )?;
                 ConfigError::unless(
                     !cls_map || embedding.cls().is_some(),
@@ -258,7 +266,7 @@ impl Trunk {
                 input_norm,
                 static_bias,
                 smolgen,
-                attack_bias,
+                edges,
                 cls_map,
                 experts,
                 ..
@@ -275,7 +283,7 @@ impl Trunk {
                 };
                 let attention = 4 * d * d + attention_biases;
                 let fixed = if *static_bias { heads * tokens * tokens } else { 0 };
-                let gates = if *attack_bias { (d + 1) * GATES * heads } else { 0 };
+                let gates = (d + 1) * edges.len() * GATES * heads;
                 let ffn = self.ffn_parameters() * experts.map_or(1, |e| e.count) + experts.map_or(0, |e| d * e.count);
                 let block = attention + fixed + maps + gates + ffn + 2 * norm.parameters(*d);
                 let cls = if *cls_map { (d + 1) * tokens * tokens } else { 0 };
@@ -302,14 +310,14 @@ impl Trunk {
     /// Multiply-adds of the matrix products for one position.
     pub(super) fn multiply_adds(&self, tokens: usize) -> usize {
         match self {
-            Trunk::Encoder { layers, d_model: d, heads, ffn, activation, smolgen, attack_bias, cls_map, .. } => {
+            Trunk::Encoder { layers, d_model: d, heads, ffn, activation, smolgen, edges, cls_map, .. } => {
                 let maps = smolgen.as_ref().map_or(0, |s| {
                     let generate = heads * s.generate;
                     64 * d * s.compress + 64 * s.compress * s.hidden + s.hidden * generate + generate * 4096
                 });
                 let cls = if *cls_map { d * tokens * tokens } else { 0 };
                 let matrices = if *activation == Activation::SwiGlu { 3 } else { 2 };
-                let gates = if *attack_bias { tokens * d * GATES * heads } else { 0 };
+                let gates = tokens * d * edges.len() * GATES * heads;
                 let block = tokens * (4 * d * d + matrices * d * ffn) + 2 * tokens * tokens * d + maps + gates + cls;
                 layers * block
             }

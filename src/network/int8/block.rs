@@ -8,7 +8,7 @@ use super::super::kernels::{EPSILON, Kernels};
 use super::attention::{MAP, SQUARES, attend, turned};
 use super::balance::Balance;
 use super::bytes::{Bytes, Numbers};
-use super::edges;
+use super::edges::{self, Graph};
 use super::floats::Rows;
 use super::layer::{Layer, numbers};
 use super::matrix::{Matrix, Then};
@@ -25,9 +25,6 @@ pub(super) struct Scratch {
     hidden: Vec<f32>,
 }
 
-/// Of each square the set of squares that its man attacks.
-pub(super) type AttackMap = [u64; SQUARES];
-
 /// A block's weights as bytes.
 #[derive(Debug)]
 pub(super) struct Block {
@@ -39,7 +36,7 @@ pub(super) struct Block {
 #[derive(Debug)]
 struct Attention {
     balance: Balance,
-    /// Query, key, value; for the generator, what squares are compressed to; gates by who attacks whom.
+    /// Query, key, value; for the generator, what squares are compressed to; gates by edges.
     projections: Matrix,
     /// `[heads, 64 × 64]`, [`turned`].
     static_bias: Option<Vec<f32>>,
@@ -69,33 +66,28 @@ struct Generator {
 
 impl Block {
     /// None, where the block has pieces that are not known here. `samples` are rows of some positions, which go through it,
-    /// and what men attack in each.
+    /// and the edges of each.
     pub(super) fn of<B: Kernels>(
         block: &block::Block<B>,
-        samples: (&mut [f32], &[AttackMap]),
+        samples: (&mut [f32], &[Vec<Graph>]),
         shared: &SharedMap,
         scratch: &mut Scratch,
     ) -> Option<Block> {
         let Ffn::Dense(ffn) = &block.ffn else { return None };
         let d = Layer::of(&block.query).outputs();
-        let (samples, attacks) = samples;
+        let (samples, graphs) = samples;
         let attention = Attention::of(block, Balance::of(samples, d));
-        for (x, attacks) in samples.chunks_exact_mut(SQUARES * d).zip(attacks) {
-            attention.forward(x, attacks, shared, scratch);
+        for (x, graphs) in samples.chunks_exact_mut(SQUARES * d).zip(graphs) {
+            attention.forward(x, graphs, shared, scratch);
         }
         let ffn = FeedForward::of(ffn, Balance::of(samples, d));
         samples.chunks_exact_mut(SQUARES * d).for_each(|x| ffn.forward(x, scratch));
         Some(Block { attention, ffn })
     }
 
-    /// Whether it has to know what men attack.
-    pub(super) fn asks_for_attacks(&self) -> bool {
-        self.attention.gates.is_some()
-    }
-
     /// `[64, d]` in its place; `shared` expands the generators' codes.
-    pub(super) fn forward(&self, x: &mut [f32], attacks: &AttackMap, shared: &SharedMap, scratch: &mut Scratch) {
-        self.attention.forward(x, attacks, shared, scratch);
+    pub(super) fn forward(&self, x: &mut [f32], graphs: &[Graph], shared: &SharedMap, scratch: &mut Scratch) {
+        self.attention.forward(x, graphs, shared, scratch);
         self.ffn.forward(x, scratch);
     }
 }
@@ -108,19 +100,19 @@ impl Attention {
         let mut projections = vec![query.scaled(scale), Layer::of(&block.key), Layer::of(&block.value)];
         projections.extend(block.generator.as_ref().map(|generator| Layer::of(&generator.compress)));
         let before: usize = projections.iter().map(Layer::outputs).sum();
-        projections.extend(block.attack_bias.as_ref().map(|bias| Layer::of(&bias.gates)));
+        projections.extend(block.edge_bias.as_ref().map(|bias| Layer::of(&bias.gates)));
         Attention {
             projections: Matrix::of(&projections, Some(&balance)),
             balance,
             static_bias: block.static_bias.as_ref().map(|bias| turned(&numbers(bias.map.val()))),
             generator: block.generator.as_ref().map(Generator::of),
-            gates: block.attack_bias.as_ref().map(|_| before),
+            gates: block.edge_bias.as_ref().map(|_| before),
             out: Matrix::of(&[Layer::of(&block.out)], None),
             heads,
         }
     }
 
-    fn forward(&self, x: &mut [f32], attacks: &AttackMap, shared: &SharedMap, scratch: &mut Scratch) {
+    fn forward(&self, x: &mut [f32], graphs: &[Graph], shared: &SharedMap, scratch: &mut Scratch) {
         let Scratch { bytes, projected, maps, attended, .. } = scratch;
         let d = x.len() / SQUARES;
         bytes.take(x, d, Numbers::Normalised(&self.balance));
@@ -138,7 +130,7 @@ impl Attention {
             (None, None) => maps.fill(0.0),
         }
         if let Some(column) = self.gates {
-            edges::add(maps, Rows { numbers: &projected[column..], stride: width }, attacks);
+            edges::add(maps, Rows { numbers: &projected[column..], stride: width }, graphs);
         }
         attended.resize(x.len(), 0.0);
         attend(projected, width, maps, self.heads, attended);

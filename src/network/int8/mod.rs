@@ -25,10 +25,11 @@ use super::heads::Policy;
 use super::kernels::Kernels;
 use super::model::Network;
 use super::trunk::Trunk;
-use crate::board::{Conditions, Features, Game, MoveIndex, Pool, Seat, attack_map};
+use crate::board::{Conditions, Edge, Features, Game, MoveIndex, Pool, Seat};
 use balance::Balance;
-use block::{AttackMap, Block, Scratch, SharedMap};
+use block::{Block, Scratch, SharedMap};
 use dot::Dot;
+use edges::Graph;
 use embedding::Squares;
 use heads::Heads;
 use layer::numbers;
@@ -37,6 +38,7 @@ use layer::numbers;
 #[derive(Debug)]
 pub struct Int8 {
     embedding: Squares,
+    edges: Vec<Edge>,
     blocks: Vec<Block>,
     shared_map: SharedMap,
     heads: Heads,
@@ -67,12 +69,13 @@ impl Int8 {
         let (embedding, mut scratch) = (Squares::of(embedding), Scratch::default());
         let positions = samples();
         let mut samples: Vec<f32> = positions.iter().flat_map(|features| embedding.forward(features)).collect();
-        let attacks: Vec<AttackMap> = positions.iter().map(|features| attack_map(&features.codes[0])).collect();
+        let edges = network.config().trunk.edges().to_vec();
+        let graphs: Vec<Vec<Graph>> = positions.iter().map(|features| graphs(&edges, features)).collect();
         let shared_map = SharedMap::of(&trunk.shared_map.as_ref().map_or_else(Vec::new, |map| numbers(map.val())));
-        let mut block = |block| Block::of(block, (&mut samples, &attacks), &shared_map, &mut scratch);
+        let mut block = |block| Block::of(block, (&mut samples, &graphs), &shared_map, &mut scratch);
         let blocks = trunk.blocks.iter().map(&mut block).collect::<Option<_>>()?;
         let heads = Heads::of(policy, network.value.as_ref(), Balance::of(&samples, embedding.width()))?;
-        Some(Int8 { embedding, blocks, shared_map, heads, scratch: Mutex::default() })
+        Some(Int8 { embedding, edges, blocks, shared_map, heads, scratch: Mutex::default() })
     }
 
     /// Looks at a position: the logits of some moves, as the network's view names them, and the value.
@@ -80,10 +83,9 @@ impl Int8 {
         let held = self.scratch.lock().ok().and_then(|mut scratch| scratch.pop());
         let mut scratch = held.unwrap_or_default();
         let mut x = self.embedding.forward(features);
-        let asked_for = self.blocks.iter().any(Block::asks_for_attacks);
-        let attacks = if asked_for { attack_map(&features.codes[0]) } else { [0; 64] };
+        let graphs = graphs(&self.edges, features);
         for block in &self.blocks {
-            block.forward(&mut x, &attacks, &self.shared_map, &mut scratch);
+            block.forward(&mut x, &graphs, &self.shared_map, &mut scratch);
         }
         let (logits, value) = self.heads.read(&x, self.embedding.width(), asked, &mut scratch.bytes);
         if let Ok(mut all) = self.scratch.lock() {
@@ -91,6 +93,11 @@ impl Int8 {
         }
         Look { logits, value }
     }
+}
+
+/// The edges of these kinds between the squares of a position.
+fn graphs(kinds: &[Edge], features: &Features) -> Vec<Graph> {
+    kinds.iter().map(|kind| kind.on(&features.codes[0])).collect()
 }
 
 /// Positions of all kinds, by which it is seen how large the numbers in a network become: the Opera Game (Morphy, 1858), shown in different

@@ -104,24 +104,26 @@ impl Kernels for Flex {
     fn add_edges(
         bias: FloatTensor<Self>,
         gates: FloatTensor<Self>,
-        attacks: IntTensor<Self>,
+        edges: IntTensor<Self>,
         shape: Shape,
     ) -> FloatTensor<Self> {
-        if !single([&bias, &gates]) || attacks.dtype() != DType::I32 {
-            return edges::composed::<Self>(bias, gates, attacks, shape);
+        if !single([&bias, &gates]) || edges.dtype() != DType::I32 {
+            return edges::composed::<Self>(bias, gates, edges, shape);
         }
-        let (mut bias, gates, attacks) = (owned(bias), gates.to_contiguous(), attacks.to_contiguous());
-        edges::add(bias.storage_mut(), gates.storage(), attacks.storage(), shape);
+        let (mut bias, gates, edges) = (owned(bias), gates.to_contiguous(), edges.to_contiguous());
+        edges::add(bias.storage_mut(), gates.storage(), edges.storage(), shape);
         bias
     }
 
-    fn edges_gradient(dy: FloatTensor<Self>, attacks: IntTensor<Self>, shape: Shape) -> FloatTensor<Self> {
-        if !single([&dy]) || attacks.dtype() != DType::I32 {
-            return edges::composed_gradient::<Self>(dy, attacks, shape);
+    fn edges_gradient(dy: FloatTensor<Self>, edges: IntTensor<Self>, shape: Shape) -> FloatTensor<Self> {
+        if !single([&dy]) || edges.dtype() != DType::I32 {
+            return edges::composed_gradient::<Self>(dy, edges, shape);
         }
-        let (dy, attacks) = (dy.to_contiguous(), attacks.to_contiguous());
+        let (dy, edges) = (dy.to_contiguous(), edges.to_contiguous());
         let rows = dy.layout().shape().dims::<4>()[0] * shape.tokens;
-        tensor(edges::gradient(dy.storage(), attacks.storage(), shape), [rows, edges::GATES * shape.heads])
+        let gates = edges::gradient(dy.storage(), edges.storage(), shape);
+        let width = gates.len() / rows.max(1);
+        tensor(gates, [rows, width])
     }
 
     /// Written straight to its place.
@@ -265,13 +267,13 @@ mod tests {
     fn edges_one_by_one_are_the_composed_ones() {
         let shape = Shape { tokens: 64, heads: 3 };
         let [bias, dy] = [(); 2].map(|()| into(random([2, 3, 64, 64])));
-        let gates = into(random([2 * 64, edges::GATES * 3]));
-        let bytes = (0..2 * 64 * edges::SET_BYTES as u32).map(|i| (i.wrapping_mul(2_654_435_769) >> 24) as u8);
-        let attacks = Flex::bytes(bytes.collect(), [2, 64 * edges::SET_BYTES], &Default::default());
-        let ours = Flex::add_edges(bias.clone(), gates.clone(), attacks.clone(), shape);
-        same::<4>(&ours, edges::composed::<Flex>(bias, gates, attacks.clone(), shape));
-        let ours = Flex::edges_gradient(dy.clone(), attacks.clone(), shape);
-        same::<2>(&ours, edges::composed_gradient::<Flex>(dy, attacks, shape));
+        let gates = into(random([2 * 64, 2 * edges::GATES * 3]));
+        let bytes = (0..2 * 2 * 64 * edges::SET_BYTES as u32).map(|i| (i.wrapping_mul(2_654_435_769) >> 24) as u8);
+        let joined = Flex::bytes(bytes.collect(), [2, 2 * 64 * edges::SET_BYTES], &Default::default());
+        let ours = Flex::add_edges(bias.clone(), gates.clone(), joined.clone(), shape);
+        same::<4>(&ours, edges::composed::<Flex>(bias, gates, joined.clone(), shape));
+        let ours = Flex::edges_gradient(dy.clone(), joined.clone(), shape);
+        same::<2>(&ours, edges::composed_gradient::<Flex>(dy, joined, shape));
     }
 
     #[test]

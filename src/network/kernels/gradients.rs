@@ -90,8 +90,8 @@ impl<B: Kernels> Backward<B, 2> for Edges {
     type State = (IntTensor<B>, Shape);
 
     fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let (attacks, shape) = ops.state;
-        binary::<B, _, _>(ops.parents, ops.node, grads, |dy| dy, |dy| B::edges_gradient(dy, attacks, shape));
+        let (edges, shape) = ops.state;
+        binary::<B, _, _>(ops.parents, ops.node, grads, |dy| dy, |dy| B::edges_gradient(dy, edges, shape));
     }
 }
 
@@ -184,12 +184,12 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
     fn add_edges(
         bias: FloatTensor<Self>,
         gates: FloatTensor<Self>,
-        attacks: IntTensor<Self>,
+        edges: IntTensor<Self>,
         shape: Shape,
     ) -> FloatTensor<Self> {
-        let out = B::add_edges(bias.primitive, gates.primitive, attacks.clone(), shape);
+        let out = B::add_edges(bias.primitive, gates.primitive, edges.clone(), shape);
         match Edges.prepare::<C>([bias.node, gates.node]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish((attacks, shape), out),
+            OpsKind::Tracked(prep) => prep.finish((edges, shape), out),
             OpsKind::UnTracked(prep) => prep.finish(out),
         }
     }

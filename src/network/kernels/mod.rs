@@ -114,21 +114,21 @@ pub trait Kernels: Backend {
         into(weighed_gradient::<Self>(from(p), from(dp)))
     }
 
-    /// A bias on attention logits, `[n, heads, tokens, tokens]`, with what [those of two tokens](edges) gain of which one's man attacks the
-    /// other: by `gates`, `[n × tokens, 4 × heads]`, and `attacks`, `[n, tokens × 8]`, of each token the 8 bytes of the set of tokens that
-    /// its man attacks, the first in the lowest bit.
+    /// A bias on attention logits, `[n, heads, tokens, tokens]`, with what these gain along [`edges`]: by `gates`,
+    /// `[n × tokens, kinds × 4 × heads]`. `edges`, `[n, kinds × tokens × 8]`, are of each token the 8 bytes of the set of tokens that its edges of a kind
+    /// lead to, the first in the lowest bit.
     fn add_edges(
         bias: FloatTensor<Self>,
         gates: FloatTensor<Self>,
-        attacks: IntTensor<Self>,
+        edges: IntTensor<Self>,
         shape: Shape,
     ) -> FloatTensor<Self> {
-        edges::composed::<Self>(bias, gates, attacks, shape)
+        edges::composed::<Self>(bias, gates, edges, shape)
     }
 
     /// The gradient of [`add_edges`](Kernels::add_edges)'s gates from that of the bias.
-    fn edges_gradient(dy: FloatTensor<Self>, attacks: IntTensor<Self>, shape: Shape) -> FloatTensor<Self> {
-        edges::composed_gradient::<Self>(dy, attacks, shape)
+    fn edges_gradient(dy: FloatTensor<Self>, edges: IntTensor<Self>, shape: Shape) -> FloatTensor<Self> {
+        edges::composed_gradient::<Self>(dy, edges, shape)
     }
 
     /// `[n, heads, tokens, c]` to rows `[n × tokens, heads × c]`.

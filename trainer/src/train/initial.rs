@@ -22,8 +22,8 @@ pub fn initial<B: Kernels>(config: &Config, init: Option<&Path>, device: &B::Dev
     init.map_or_else(|| Ok(Network::new(config, device)), |path| grown(config, path, device))
 }
 
-/// The network of a file with what a config has besides: a head for the time that a person takes, the sight of what men attack and of who
-/// attacks whom, blocks of its encoder, hidden numbers in them. It says what it said before.
+/// The network of a file with what a config has besides: a head for the time that a person takes, the sight of what men attack, edges
+/// between squares, blocks of its encoder, hidden numbers in them. It says what it said before.
 ///
 /// # Errors
 /// When the file cannot be read, holds no weights, or those of a network that the config's cannot grow from.
@@ -37,11 +37,8 @@ pub fn grown<B: Kernels>(config: &Config, path: &Path, device: &B::Device) -> Re
     if let Embedding::Squares { attacks: true, .. } = config.embedding {
         network = network.with_attacks();
     }
-    if let Trunk::Encoder { layers, ffn, attack_bias, .. } = config.trunk {
-        network = network.deeper(layers).wider(ffn);
-        if attack_bias {
-            network = network.with_attack_bias();
-        }
+    if let Trunk::Encoder { layers, ffn, edges, .. } = &config.trunk {
+        network = network.deeper(*layers).wider(*ffn).with_edges(edges);
     }
     if network.config() != config {
         return Err(fail("its network is not the recipe's".into()));
@@ -53,6 +50,7 @@ pub fn grown<B: Kernels>(config: &Config, path: &Path, device: &B::Device) -> Re
 mod tests {
     use burn::module::Module;
     use burn_flex::Flex;
+    use glance::board::Edge;
     use glance::network::{Precision, TimeHead, save};
 
     use super::*;
@@ -67,8 +65,8 @@ mod tests {
         let mut config = small.clone();
         config.embedding = Embedding::Squares { boards: 8, attacks: true };
         config.time = Some(TimeHead { compress: 4, hidden: 8 });
-        if let Trunk::Encoder { layers, ffn, attack_bias, .. } = &mut config.trunk {
-            (*layers, *ffn, *attack_bias) = (2, 48, true);
+        if let Trunk::Encoder { layers, ffn, edges, .. } = &mut config.trunk {
+            (*layers, *ffn, *edges) = (2, 48, vec![Edge::Attacks, Edge::XRays]);
         }
         let large = grow(&config).expect("everything can be added");
         assert_eq!((large.config(), large.num_params()), (&config, config.parameters()));
