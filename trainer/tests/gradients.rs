@@ -135,3 +135,19 @@ fn edges() {
     close(bias.grad(&expected).expect("tracked"), bias.grad(&found).expect("tracked"));
     close(gates.grad(&expected).expect("tracked"), gates.grad(&found).expect("tracked"));
 }
+
+#[test]
+fn pairs() {
+    let (n, tokens, c, factor) = (3, 7, 5, 0.4);
+    let [a, b] = [(); 2].map(|()| random([n * tokens, c]));
+    let weigh = random([n, tokens, tokens]).detach();
+    let split = |x: &Tensor<B, 2>| x.clone().reshape([n, tokens, c]);
+    let plain = split(&a).matmul(split(&b).swap_dims(1, 2)).mul_scalar(factor);
+    let ours: Tensor<B, 3> = tensor(B::pairs(primitive(&a), primitive(&b), tokens, factor));
+    close(plain.clone().inner(), ours.clone().inner());
+    let expected = (plain * weigh.clone()).sum().backward();
+    let found = (ours * weigh).sum().backward();
+    for x in [&a, &b] {
+        close(x.grad(&expected).expect("tracked"), x.grad(&found).expect("tracked"));
+    }
+}

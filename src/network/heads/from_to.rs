@@ -3,7 +3,7 @@
 use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData};
 
-use super::super::kernels::Kernels;
+use super::super::kernels::{self, Kernels};
 use super::super::linear::Linear;
 use super::geometry;
 
@@ -32,10 +32,9 @@ impl<B: Kernels> FromTo<B> {
         let (rows, dim) = (x.dims()[0], self.dim);
         let n = rows / 64;
         let scale = 1.0 / (dim as f64).sqrt();
-        let from = self.from.forward(x.clone()).mul_scalar(scale).reshape([n, 64, dim]);
-        let to = self.to.forward(x).reshape([n, 64, dim]);
-        let last_rank = to.clone().slice([0..n, 56..64]).reshape([n * 8, dim]);
-        let logits = from.matmul(to.swap_dims(1, 2));
+        let (from, to) = (self.from.forward(x.clone()), self.to.forward(x));
+        let last_rank = to.clone().reshape([n, 64, dim]).slice([0..n, 56..64]).reshape([n * 8, dim]);
+        let logits: Tensor<B, 3> = kernels::from(B::pairs(kernels::into(from), kernels::into(to), 64, scale));
         let pawns = logits.clone().slice([0..n, 48..56, 56..64]).reshape([n, 8, 8, 1]);
         let pieces = self.promotion.forward(last_rank).reshape([n, 1, 8, 4]);
         let promotions = (pawns + pieces).reshape([n, 8 * 8 * 4]);

@@ -9,7 +9,7 @@ use super::super::precision::{cast, wide};
 use super::Fused;
 use super::{
     Curve, EPSILON, Kernels, Shape, around, attention, edges, from, gather_around, heads, into, matrices, neighbour,
-    rms_norm_parts, rms_norm_parts_gradient, rows, scale, spread,
+    pairs, rms_norm_parts, rms_norm_parts_gradient, rows, scale, spread,
 };
 
 /// The tensor with its numbers in a row, for writing to them: that copies them only where another tensor shares them.
@@ -124,6 +124,35 @@ impl Kernels for Flex {
         let gates = edges::gradient(dy.storage(), edges.storage(), shape);
         let width = gates.len() / rows.max(1);
         tensor(gates, [rows, width])
+    }
+
+    /// A position at a time: burn-flex's own leaves the gradients turned over, and adds such numbers one by one.
+    fn pairs(a: FloatTensor<Self>, b: FloatTensor<Self>, tokens: usize, factor: f64) -> FloatTensor<Self> {
+        if !single([&a, &b]) {
+            return pairs::composed::<Self>(a, b, tokens, factor);
+        }
+        let [a, b] = [a, b].map(|x| x.to_contiguous());
+        let [rows, width] = a.layout().shape().dims::<2>();
+        let shape = Shape { tokens, heads: 1 };
+        let [of_a, of_b] = [&a, &b].map(|x| heads::Rows::new(x.storage(), shape, width));
+        tensor(heads::pairs(of_a, of_b, factor as f32), [rows / tokens, tokens, tokens])
+    }
+
+    fn pairs_gradient(
+        dy: FloatTensor<Self>,
+        a: FloatTensor<Self>,
+        b: FloatTensor<Self>,
+        factor: f64,
+    ) -> [FloatTensor<Self>; 2] {
+        if !single([&dy, &a, &b]) {
+            return pairs::composed_gradient::<Self>(dy, a, b, factor);
+        }
+        let [dy, a, b] = [dy, a, b].map(|x| x.to_contiguous());
+        let [_, tokens, _] = dy.layout().shape().dims::<3>();
+        let [rows, width] = a.layout().shape().dims::<2>();
+        let shape = Shape { tokens, heads: 1 };
+        let [of_a, of_b] = [&a, &b].map(|x| heads::Rows::new(x.storage(), shape, width));
+        heads::pairs_gradient(dy.storage(), of_a, of_b, factor as f32).map(|x| tensor(x, [rows, width]))
     }
 
     /// Written straight to its place.
@@ -274,6 +303,17 @@ mod tests {
         same::<4>(&ours, edges::composed::<Flex>(bias, gates, joined.clone(), shape));
         let ours = Flex::edges_gradient(dy.clone(), joined.clone(), shape);
         same::<2>(&ours, edges::composed_gradient::<Flex>(dy, joined, shape));
+    }
+
+    #[test]
+    fn pairs_of_each_position_are_the_composed_ones() {
+        let [a, b] = [(); 2].map(|()| into(random([3 * 7, 5])));
+        let dy = into(random([3, 7, 7]));
+        same::<3>(&Flex::pairs(a.clone(), b.clone(), 7, 0.3), pairs::composed::<Flex>(a.clone(), b.clone(), 7, 0.3));
+        let ours = Flex::pairs_gradient(dy.clone(), a.clone(), b.clone(), 0.3);
+        for (ours, plain) in ours.iter().zip(pairs::composed_gradient::<Flex>(dy, a, b, 0.3)) {
+            same::<2>(ours, plain);
+        }
     }
 
     #[test]

@@ -95,6 +95,24 @@ impl<B: Kernels> Backward<B, 2> for Edges {
     }
 }
 
+/// Tokens against tokens; its state is both and the factor.
+#[derive(Debug)]
+struct Pairs;
+
+impl<B: Kernels> Backward<B, 2> for Pairs {
+    type State = ([FloatTensor<B>; 2], f64);
+
+    fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let dy = grads.consume::<B>(&ops.node);
+        let ([a, b], factor) = ops.state;
+        for (node, gradient) in ops.parents.into_iter().zip(B::pairs_gradient(dy, a, b, factor)) {
+            if let Some(node) = node {
+                grads.register::<B>(node.id, gradient);
+            }
+        }
+    }
+}
+
 /// Squares and the squares around them; `true` collects.
 #[derive(Debug)]
 struct Around(bool);
@@ -190,6 +208,14 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         let out = B::add_edges(bias.primitive, gates.primitive, edges.clone(), shape);
         match Edges.prepare::<C>([bias.node, gates.node]).compute_bound().stateful() {
             OpsKind::Tracked(prep) => prep.finish((edges, shape), out),
+            OpsKind::UnTracked(prep) => prep.finish(out),
+        }
+    }
+
+    fn pairs(a: FloatTensor<Self>, b: FloatTensor<Self>, tokens: usize, factor: f64) -> FloatTensor<Self> {
+        let out = B::pairs(a.primitive.clone(), b.primitive.clone(), tokens, factor);
+        match Pairs.prepare::<C>([a.node, b.node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish(([a.primitive, b.primitive], factor), out),
             OpsKind::UnTracked(prep) => prep.finish(out),
         }
     }

@@ -92,6 +92,30 @@ pub(super) fn gradients(dy: Rows, [q, k, v]: [Rows; 3], weights: &[f32], scale: 
     [dq, dk, dv, of_scores]
 }
 
+/// `a·bᵀ × factor` of each position: `[n, tokens, tokens]`.
+pub(super) fn pairs(a: Rows, b: Rows, factor: f32) -> Vec<f32> {
+    let tokens = a.shape.tokens;
+    let mut out = vec![0.0; a.positions() * tokens * tokens];
+    for (position, out) in out.chunks_exact_mut((tokens * tokens).max(1)).enumerate() {
+        multiply(out, tokens, a.head(position, 0), b.head(position, 0).transposed(), factor);
+    }
+    out
+}
+
+/// From the gradient of [`pairs`] those of a and b, `[n × tokens, c]`.
+pub(super) fn pairs_gradient(dy: &[f32], a: Rows, b: Rows, factor: f32) -> [Vec<f32>; 2] {
+    let tokens = a.shape.tokens;
+    let [mut of_a, mut of_b] = [a, b].map(|rows| vec![0.0; rows.numbers.len()]);
+    let size = a.size().max(1);
+    let parts = of_a.chunks_exact_mut(size).zip(of_b.chunks_exact_mut(size));
+    for (position, (dy, (of_a, of_b))) in dy.chunks_exact((tokens * tokens).max(1)).zip(parts).enumerate() {
+        let dy = square(dy, tokens);
+        multiply(of_a, a.width, dy, b.head(position, 0), factor);
+        multiply(of_b, a.width, dy.transposed(), a.head(position, 0), factor);
+    }
+    [of_a, of_b]
+}
+
 /// Rows one after another, as many as are numbers in each.
 fn square(numbers: &[f32], side: usize) -> Matrix<'_> {
     let matrix = Matrix::new(numbers, [side, side], [side, 1]);

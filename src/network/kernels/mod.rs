@@ -24,6 +24,7 @@ mod layers;
 mod matrices;
 #[cfg(feature = "gpu")]
 mod over_rows;
+mod pairs;
 #[cfg(feature = "training")]
 mod rounding;
 pub(super) mod rows;
@@ -129,6 +130,21 @@ pub trait Kernels: Backend {
     /// The gradient of [`add_edges`](Kernels::add_edges)'s gates from that of the bias.
     fn edges_gradient(dy: FloatTensor<Self>, edges: IntTensor<Self>, shape: Shape) -> FloatTensor<Self> {
         edges::composed_gradient::<Self>(dy, edges, shape)
+    }
+
+    /// `a·bᵀ × factor` of each position: rows `[n × tokens, c]` twice to `[n, tokens, tokens]`.
+    fn pairs(a: FloatTensor<Self>, b: FloatTensor<Self>, tokens: usize, factor: f64) -> FloatTensor<Self> {
+        pairs::composed::<Self>(a, b, tokens, factor)
+    }
+
+    /// From the gradient of [`pairs`](Kernels::pairs) those of a and b.
+    fn pairs_gradient(
+        dy: FloatTensor<Self>,
+        a: FloatTensor<Self>,
+        b: FloatTensor<Self>,
+        factor: f64,
+    ) -> [FloatTensor<Self>; 2] {
+        pairs::composed_gradient::<Self>(dy, a, b, factor)
     }
 
     /// `[n, heads, tokens, c]` to rows `[n × tokens, heads × c]`.
