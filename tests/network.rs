@@ -2,7 +2,7 @@
 
 mod common;
 
-use burn::module::Module;
+use burn::module::{Module, list_param_ids};
 use glance::board::{Conditions, Edge, Game};
 use glance::evaluate::{BackendName, Evaluation, Evaluator, NetworkEvaluator, Query, Stop, open};
 use glance::network::{
@@ -137,6 +137,7 @@ fn a_network_that_is_shown_attacks_says_the_same_until_it_is_trained() {
 fn a_network_with_edges_says_the_same_until_it_is_trained() {
     let plain = Network::<Flex>::new(&Config::tiny(), &Default::default());
     let (parameters, said) = (plain.num_params(), all_said(&plain));
+    assert_eq!(list_param_ids(&plain.clone().with_edges(&[])).len(), list_param_ids(&plain).len(), "none for no kind");
     let [first, all] = [&[Edge::Attacks][..], &[Edge::Attacks, Edge::XRays, Edge::Pushes]];
     let biased = plain.with_edges(first).with_edges(all);
     assert_eq!(biased.num_params(), biased.config().parameters());

@@ -90,9 +90,10 @@ impl<B: Kernels> Network<B> {
     }
 
     /// The same network whose squares look at each other by these kinds of edges, if its tokens are the squares as the player to move sees
-    /// them, and these begin with those that it has: it says the same until that is trained.
+    /// them, and these are those that it has and more: it says the same until that is trained.
     pub fn with_edges(mut self, kinds: &[Edge]) -> Network<B> {
-        if self.config.embedding.shows_own_squares() && kinds.starts_with(self.config.trunk.edges()) {
+        let own = self.config.trunk.edges();
+        if self.config.embedding.shows_own_squares() && kinds.len() > own.len() && kinds.starts_with(own) {
             self.config.trunk = self.config.trunk.with_edges(kinds);
             self.trunk = self.trunk.with_edges(kinds.len());
         }
