@@ -15,6 +15,7 @@
 mod attacks;
 mod conditions;
 mod edges;
+mod exchange;
 mod features;
 mod fen;
 mod game;
@@ -28,6 +29,7 @@ mod vocabulary;
 pub use attacks::{ATTACKS, attacked};
 pub use conditions::{Conditions, Pool, Seat};
 pub use edges::Edge;
+pub(crate) use exchange::{gains, worth};
 pub(crate) use features::blend;
 pub use features::{BOARDS, CODES, EMPTY, Features, GLOBALS, MARKS, MISSING, global_names};
 pub use fen::{FenError, parse_fen, write_fen};

@@ -2,15 +2,11 @@
 
 use shakmaty::{ByRole, Chess, Move, Position, Role};
 
+use crate::board::worth;
+
 /// The values that MicroChess uses: 1, 3, 3, 5, 9.
 pub fn value(role: Role) -> f32 {
-    match role {
-        Role::Pawn => 1.0,
-        Role::Knight | Role::Bishop => 3.0,
-        Role::Rook => 5.0,
-        Role::Queen => 9.0,
-        Role::King => 0.0,
-    }
+    f32::from(worth(role))
 }
 
 /// Own material less the other's, in pawns.

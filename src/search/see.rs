@@ -1,9 +1,9 @@
-//! Whether a capture loses material on its own square: static exchange evaluation, by the threshold rule that Stockfish uses.
+//! Whether a capture loses material on its own square.
 
-use shakmaty::attacks::{bishop_attacks, rook_attacks};
-use shakmaty::{Bitboard, Chess, Color, Move, Position, Role};
+use shakmaty::{Chess, Move, Position, Role};
 
 use super::material::{captured, value};
+use crate::board::gains;
 
 /// Whether a legal capture comes out behind when both sides take on its square with their cheapest men, and stop when they like. Pins are
 /// not seen, nor is what else is attacked; promotions are taken to be worth it.
@@ -13,41 +13,7 @@ pub fn loses(position: &Chess, m: Move) -> bool {
     if m.is_promotion() || m.role() == Role::King || value(m.role()) <= value(taken) {
         return false;
     }
-    let (board, to) = (position.board(), m.to());
-    let diagonal = board.bishops() | board.queens();
-    let straight = board.rooks() | board.queens();
-    let mut occupied = board.occupied() ^ Bitboard::from_square(from);
-    let mut attackers = board.attacks_to(to, Color::White, occupied) | board.attacks_to(to, Color::Black, occupied);
-    let mut side = !position.turn();
-    // What the side to take would be behind if it stopped here, and whether the one that began is ahead if it does.
-    let mut behind = value(m.role()) - value(taken);
-    let mut pays = true;
-    loop {
-        attackers &= occupied;
-        let own = attackers & board.by_color(side);
-        let cheapest = Role::ALL.into_iter().find_map(|role| Some((role, (own & board.by_role(role)).first()?)));
-        let Some((role, square)) = cheapest else { return !pays };
-        pays = !pays;
-        if role == Role::King {
-            // It may take only what is not protected.
-            let protected = (attackers & board.by_color(!side)).any();
-            return if protected { pays } else { !pays };
-        }
-        behind = value(role) - behind;
-        // Even what took last may be lost for it. Level is enough for the one that began, not for the other.
-        if behind < if pays { 1.0 } else { 0.0 } {
-            return !pays;
-        }
-        occupied ^= Bitboard::from_square(square);
-        // Who stood behind it attacks now.
-        if matches!(role, Role::Pawn | Role::Bishop | Role::Queen) {
-            attackers |= bishop_attacks(to, occupied) & diagonal;
-        }
-        if matches!(role, Role::Rook | Role::Queen) {
-            attackers |= rook_attacks(to, occupied) & straight;
-        }
-        side = !side;
-    }
+    !gains(position.board(), from, m.to(), 0)
 }
 
 #[cfg(test)]

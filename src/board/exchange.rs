@@ -1,0 +1,126 @@
+//! What taking on a square comes to: static exchange evaluation, by the threshold rule that Stockfish uses.
+
+use shakmaty::attacks::{bishop_attacks, rook_attacks};
+use shakmaty::{Bitboard, Board, Role, Square};
+
+/// Pawns that a man is worth: 1, 3, 3, 5, 9; a king counts for nothing.
+pub(crate) fn worth(role: Role) -> i8 {
+    match role {
+        Role::Pawn => 1,
+        Role::Knight | Role::Bishop => 3,
+        Role::Rook => 5,
+        Role::Queen => 9,
+        Role::King => 0,
+    }
+}
+
+/// Whether the man on a square, if it goes to another, comes out at least so many pawns ahead when both sides then take there with their
+/// cheapest men, and stop when they like. Pins are not seen, nor is what else is attacked, nor taking en passant; a pawn that arrives
+/// promotes to a queen. A king must not go where it can be taken.
+pub(crate) fn gains(board: &Board, from: Square, to: Square, least: i8) -> bool {
+    let Some(man) = board.piece_at(from) else { return false };
+    let mut occupied = (board.occupied() ^ Bitboard::from_square(from)) | Bitboard::from_square(to);
+    let mut attackers = board.attacks_to(to, man.color, occupied) | board.attacks_to(to, !man.color, occupied);
+    let taken = board.role_at(to).map_or(0, worth);
+    let protected = || (attackers & occupied & board.by_color(!man.color)).any();
+    if man.role == Role::King {
+        return taken >= least && !protected();
+    }
+    let promotes = man.role == Role::Pawn && Bitboard::BACKRANKS.contains(to);
+    let (stands, gain) =
+        if promotes { (worth(Role::Queen), taken + worth(Role::Queen) - 1) } else { (worth(man.role), taken) };
+    // How far the side that took last is beyond what it needs, before and after what took is lost as well.
+    let beyond = gain - least;
+    if beyond < 0 {
+        return false;
+    }
+    let mut behind = stands - beyond;
+    if behind <= 0 {
+        return true;
+    }
+    let diagonal = board.bishops() | board.queens();
+    let straight = board.rooks() | board.queens();
+    let mut side = !man.color;
+    // Whether the one that began has what it needs if nobody takes any more.
+    let mut pays = true;
+    loop {
+        attackers &= occupied;
+        let own = attackers & board.by_color(side);
+        let cheapest = Role::ALL.into_iter().find_map(|role| Some((role, (own & board.by_role(role)).first()?)));
+        let Some((role, square)) = cheapest else { return pays };
+        pays = !pays;
+        if role == Role::King {
+            // It may take only what is not protected.
+            let protected = (attackers & board.by_color(!side)).any();
+            return if protected { !pays } else { pays };
+        }
+        behind = worth(role) - behind;
+        // Even what took last may be lost for it. Level is enough for the one that began, not for the other.
+        if behind < i8::from(pays) {
+            return pays;
+        }
+        occupied ^= Bitboard::from_square(square);
+        // Who stood behind it attacks now.
+        if matches!(role, Role::Pawn | Role::Bishop | Role::Queen) {
+            attackers |= bishop_attacks(to, occupied) & diagonal;
+        }
+        if matches!(role, Role::Rook | Role::Queen) {
+            attackers |= rook_attacks(to, occupied) & straight;
+        }
+        side = !side;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shakmaty::Position;
+
+    use super::*;
+    use crate::board::Game;
+
+    /// Pawns won by taking on a square as often as it pays, played out on boards.
+    fn retaken(board: &Board, to: Square, color: shakmaty::Color) -> i8 {
+        let men = board.attacks_to(to, color, board.occupied());
+        let cheapest = Role::ALL.into_iter().find_map(|role| (men & board.by_role(role)).first());
+        let (Some(from), Some(on)) = (cheapest, board.role_at(to)) else { return 0 };
+        let mut after = board.clone();
+        let man = after.remove_piece_at(from).expect("it attacks");
+        after.set_piece_at(to, man);
+        if man.role == Role::King {
+            let taken = after.attacks_to(to, !color, after.occupied()).any();
+            return if taken { 0 } else { worth(on) };
+        }
+        (worth(on) - retaken(&after, to, !color)).max(0)
+    }
+
+    #[test]
+    fn thresholds_are_those_of_exchanges_played_out() {
+        let mut seen = [0; 2];
+        for fen in [
+            "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+            "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4",
+            "2r1r1k1/p1q1bppp/1pn1pn2/3p4/3P1B2/1PN1PN2/P1Q2PPP/2R1R1K1 w - - 0 1",
+            "4r1k1/4r3/3b4/4p3/3P1P2/2B5/1Q2R3/4R1K1 w - - 0 1",
+            "1n2k3/P7/8/8/8/8/r7/R3K3 w - - 0 1",
+        ] {
+            let game = Game::from_fen(fen).expect(fen);
+            let board = game.position().board();
+            for m in game.position().legal_moves() {
+                let (Some(from), to) = (m.from(), m.to()) else { continue };
+                if m.is_castle() || m.is_en_passant() || m.promotion().is_some_and(|role| role != Role::Queen) {
+                    continue;
+                }
+                let mut after = board.clone();
+                let man = after.remove_piece_at(from).expect("it moves");
+                after.set_piece_at(to, m.promotion().map_or(man, |role| role.of(man.color)));
+                let promoted = m.promotion().map_or(0, |role| worth(role) - 1);
+                let won = m.capture().map_or(0, worth) + promoted - retaken(&after, to, !man.color);
+                for least in -10..=10 {
+                    assert_eq!(gains(board, from, to, least), won >= least, "{m} in {fen}, at least {least}");
+                    seen[usize::from(won >= least)] += 1;
+                }
+            }
+        }
+        assert!(seen.iter().all(|&n| n > 100), "{seen:?}");
+    }
+}
