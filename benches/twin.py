@@ -68,6 +68,12 @@ def norm(x):
     return x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-5)
 
 
+def edge_kinds(config):
+    """The trunk's kinds of edges, and what the policy has besides: those that a network is shown."""
+    of_trunk = config["trunk"].get("edges", [])
+    return of_trunk + [kind for kind in config["policy"].get("edges", []) if kind not in of_trunk]
+
+
 class Twin(nn.Module):
     def __init__(self, config, tensors):
         super().__init__()
@@ -78,6 +84,19 @@ class Twin(nn.Module):
         y = x @ self.t[f"{name}.weight"]
         bias = self.t.get(f"{name}.bias")
         return y if bias is None else y + bias
+
+    def gain(self, name, rows, heads, kinds, edges):
+        """What logits of one square looking at another gain along edges of some kinds: `[n, heads, 64, 64]`."""
+        edges = edges[:, [edge_kinds(self.config).index(kind) for kind in kinds]]
+        n, kinds = edges.shape[:2]
+        gates = self.linear(f"{name}.edge_bias.gates", rows).reshape(n, 64, kinds, 4, heads).permute(2, 3, 0, 4, 1)
+        gained = 0.0
+        for kind in range(kinds):
+            first, second, third, fourth = gates[kind]
+            there = edges[:, kind : kind + 1]
+            gained = gained + there * (first.unsqueeze(3) + second.unsqueeze(2))
+            gained = gained + there.transpose(2, 3) * (third.unsqueeze(3) + fourth.unsqueeze(2))
+        return gained
 
     def block(self, i, x, edges):
         trunk, name = self.config["trunk"], f"trunk.blocks.{i}"
@@ -95,13 +114,7 @@ class Twin(nn.Module):
             maps = norm(code.reshape(n, heads, -1)) @ self.t["trunk.shared_map"]
             scores = scores + maps.reshape(n, heads, 64, 64)
         if trunk.get("edges"):
-            kinds = len(trunk["edges"])
-            gates = self.linear(f"{name}.edge_bias.gates", y).reshape(n, 64, kinds, 4, heads).permute(2, 3, 0, 4, 1)
-            for kind in range(kinds):
-                first, second, third, fourth = gates[kind]
-                there = edges[:, kind : kind + 1]
-                scores = scores + there * (first.unsqueeze(3) + second.unsqueeze(2))
-                scores = scores + there.transpose(2, 3) * (third.unsqueeze(3) + fourth.unsqueeze(2))
+            scores = scores + self.gain(name, y, heads, trunk["edges"], edges)
         out = (torch.softmax(scores, -1) @ v).transpose(1, 2).reshape(n, 64, d)
         x = x + self.linear(f"{name}.out", out)
         return x + self.linear(f"{name}.ffn.down", torch.relu(self.linear(f"{name}.ffn.up", norm(x))))
@@ -119,6 +132,8 @@ class Twin(nn.Module):
         start = self.linear("policy.from", x) / self.config["policy"]["dim"] ** 0.5
         end = self.linear("policy.to", x)
         logits = start @ end.transpose(1, 2)
+        if self.config["policy"].get("edges"):
+            logits = logits + self.gain("policy", x, 1, self.config["policy"]["edges"], edges)[:, 0]
         pieces = self.linear("policy.promotion", end[:, 56:]).unsqueeze(1)
         promotions = logits[:, 48:56, 56:].unsqueeze(-1) + pieces
         everything = torch.cat([logits.reshape(n, -1), promotions.reshape(n, -1)], 1)
@@ -137,7 +152,7 @@ def inputs_of(dumped, config):
     codes = torch.tensor([i["codes"] for i in dumped]).transpose(1, 2).contiguous()
     marks = torch.tensor([bits(i["marks"]) for i in dumped]).float().transpose(1, 2).contiguous()
     inputs = dict(codes=codes, marks=marks, globals=torch.tensor([i["globals"] for i in dumped]).float())
-    if config["trunk"].get("edges"):
+    if edge_kinds(config):
         inputs["edges"] = torch.tensor([[bits(graph) for graph in i["edges"]] for i in dumped]).float()
     return inputs
 

@@ -138,8 +138,10 @@ fn a_network_with_edges_says_the_same_until_it_is_trained() {
     let plain = Network::<Flex>::new(&Config::tiny(), &Default::default());
     let (parameters, said) = (plain.num_params(), all_said(&plain));
     assert_eq!(list_param_ids(&plain.clone().with_edges(&[])).len(), list_param_ids(&plain).len(), "none for no kind");
-    let [first, all] = [&[Edge::Attacks][..], &[Edge::Attacks, Edge::XRays, Edge::Pushes]];
-    let biased = plain.with_edges(first).with_edges(all);
+    let same = plain.clone().with_edges_of_moves(&[]);
+    assert_eq!(list_param_ids(&same).len(), list_param_ids(&plain).len(), "nor for moves");
+    let [first, all] = [&[Edge::Attacks][..], &[Edge::Attacks, Edge::Safe, Edge::Checks]];
+    let biased = plain.with_edges(first).with_edges_of_moves(&all[1..2]).with_edges(all).with_edges_of_moves(&all[1..]);
     assert_eq!(biased.num_params(), biased.config().parameters());
     assert!(biased.num_params() > parameters);
     for (a, b) in said.iter().zip(all_said(&biased)) {
@@ -147,6 +149,7 @@ fn a_network_with_edges_says_the_same_until_it_is_trained() {
         assert_eq!(a.wdl, b.wdl);
     }
     assert_eq!(biased.clone().with_edges(first).config(), biased.config(), "none is taken away");
+    assert_eq!(biased.clone().with_edges_of_moves(&[]).config(), biased.config(), "nor from moves");
 }
 
 #[test]
@@ -158,7 +161,8 @@ fn edges_are_the_same_in_bytes() {
     common::random_positions(200, |game| {
         let [a, b] = [&int8, &flex].map(|evaluator| evaluator.glance(game, &Conditions::default()));
         let most = a.moves.iter().map(|a| (a.probability - b.probability(a.m)).abs()).fold(0.0, f32::max);
-        assert!(most < 0.02, "{most} in {}", game.position().board());
+        // A gate in the wrong place would move logits by about one.
+        assert!(most < 0.04, "{most} in {}", game.position().board());
     });
 }
 

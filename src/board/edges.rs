@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use shakmaty::attacks::attacks;
-use shakmaty::{Bitboard, Color, Piece, Role, Square};
+use shakmaty::{Bitboard, Board, Color, Piece, Role, Square};
+
+use super::exchange::gains;
 
 /// How the man on one square bears on another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,23 +16,45 @@ pub enum Edge {
     XRays,
     /// A pawn that may go there, if it is not pinned.
     Pushes,
+    /// A man that may go there, if it is not pinned, and loses nothing by what is then taken there.
+    Safe,
+    /// A man that may take there, if it is not pinned, and wins something by it, whatever is then taken there.
+    Wins,
+    /// A man that may go there, if it is not pinned, and the other king is in check then.
+    Checks,
 }
 
 impl Edge {
     /// Of each square of a board as the player to move sees it ([`Features::codes`](super::Features::codes)), the set of squares that the man
     /// on it bears on so; none of a square where none stands.
     pub fn on(self, board: &[u8; 64]) -> [u64; 64] {
-        let men = || Square::ALL.into_iter().zip(board).filter_map(|(square, &code)| Some((square, man(code)?)));
-        let occupied: Bitboard = men().map(|(square, _)| square).collect();
+        self.between(&placed(board))
+    }
+
+    /// The same for several kinds.
+    pub fn all(kinds: &[Edge], board: &[u8; 64]) -> Vec<[u64; 64]> {
+        let board = placed(board);
+        kinds.iter().map(|kind| kind.between(&board)).collect()
+    }
+
+    fn between(self, board: &Board) -> [u64; 64] {
         let mut sets = [0; 64];
-        for (square, man) in men() {
+        for (square, man) in board {
             let set = match self {
-                Edge::Attacks => attacks(square, man, occupied),
+                Edge::Attacks => attacks(square, man, board.occupied()),
                 Edge::XRays => {
-                    let direct = attacks(square, man, occupied);
-                    attacks(square, man, occupied & !direct) & !direct
+                    let direct = attacks(square, man, board.occupied());
+                    attacks(square, man, board.occupied() & !direct) & !direct
                 }
-                Edge::Pushes => pushes(square, man, occupied),
+                Edge::Pushes => pushes(square, man, board.occupied()),
+                Edge::Safe => moves(board, square, man).into_iter().filter(|&to| gains(board, square, to, 0)).collect(),
+                Edge::Wins => {
+                    let taking = moves(board, square, man) & board.by_color(!man.color);
+                    taking.into_iter().filter(|&to| gains(board, square, to, 1)).collect()
+                }
+                Edge::Checks => {
+                    moves(board, square, man).into_iter().filter(|&to| checks(board, square, man, to)).collect()
+                }
             };
             sets[square.to_usize()] = set.0;
         }
@@ -38,11 +62,41 @@ impl Edge {
     }
 }
 
+/// The men that a board's codes stand for.
+fn placed(codes: &[u8; 64]) -> Board {
+    let mut board = Board::empty();
+    for (square, &code) in Square::ALL.into_iter().zip(codes) {
+        if let Some(man) = man(code) {
+            board.set_piece_at(square, man);
+        }
+    }
+    board
+}
+
 /// The man that a code stands for. The player to move is White here, as the board is seen.
 fn man(code: u8) -> Option<Piece> {
     let index = usize::from(code.checked_sub(1)?);
     let color = *[Color::White, Color::Black].get(index / Role::ALL.len())?;
     Some(Role::ALL[index % Role::ALL.len()].of(color))
+}
+
+/// Where a man may go, if its king is none the worse for it; castling and en passant are left out.
+fn moves(board: &Board, square: Square, man: Piece) -> Bitboard {
+    let set = attacks(square, man, board.occupied());
+    match man.role {
+        Role::Pawn => set & board.by_color(!man.color) | pushes(square, man, board.occupied()),
+        _ => set & !board.by_color(man.color),
+    }
+}
+
+/// Whether the other's king is in check once a man has gone from one square to another: by it or by what stood behind it.
+fn checks(board: &Board, from: Square, man: Piece, to: Square) -> bool {
+    let Some(king) = board.king_of(!man.color).filter(|&king| king != to) else { return false };
+    let mut after = board.clone();
+    after.discard_piece_at(from);
+    let promotes = man.role == Role::Pawn && Bitboard::BACKRANKS.contains(to);
+    after.set_piece_at(to, if promotes { Role::Queen.of(man.color) } else { man });
+    after.attacks_to(king, man.color, after.occupied()).any()
 }
 
 /// Where a pawn may go without taking.
@@ -120,5 +174,40 @@ mod tests {
         for (square, set) in expected {
             assert_eq!(seen(square.parse().expect("a square")), set, "{square}");
         }
+    }
+    #[test]
+    fn men_check_from_where_they_do_once_they_have_gone_there() {
+        let discovered = "4k3/8/8/8/4N3/8/3P4/4R1K1 w - - 0 1";
+        let promotes = "4k3/1P6/8/8/1b5Q/3n4/8/4K3 w - - 0 1";
+        for fen in FENS.into_iter().chain([discovered, promotes]) {
+            let (seen, game) = of(fen, Edge::Checks);
+            for m in game.position().legal_moves() {
+                let (Some(from), false) = (m.from(), m.is_castle() || m.is_en_passant()) else { continue };
+                if m.promotion().is_some_and(|role| role != shakmaty::Role::Queen) {
+                    continue;
+                }
+                let check = crate::board::played(game.position(), m).is_check();
+                assert_eq!(seen(from).contains(m.to()), check, "{m} in {fen}");
+            }
+        }
+        let (seen, game) = of(discovered, Edge::Checks);
+        assert!(game.position().us().into_iter().any(|square| seen(square).any()), "something to see");
+    }
+
+    #[test]
+    fn men_go_where_they_lose_nothing_and_win_where_they_take_more() {
+        // The knight may take a pawn that a pawn protects, and go where pawns or the queen take it; the bishop may take the rook, the king
+        // the queen.
+        let fen = "6k1/1p6/2p5/8/1N4b1/8/5q2/3R2KQ w - - 0 1";
+        let squares = |names: &str| {
+            names.split_whitespace().map(|name| name.parse::<Square>().expect(name)).collect::<Bitboard>()
+        };
+        let ((safe, _), (wins, _)) = (of(fen, Edge::Safe), of(fen, Edge::Wins));
+        let square = |name: &str| name.parse::<Square>().expect(name);
+        assert_eq!(safe(square("b4")), squares("d3"));
+        assert_eq!(wins(square("b4")), Bitboard::EMPTY);
+        assert_eq!(wins(square("g4")), squares("d1"));
+        assert_eq!(wins(square("g1")), squares("f2"));
+        assert_eq!(safe(square("b7")), squares("b6 b5"));
     }
 }

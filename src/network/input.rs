@@ -13,7 +13,7 @@ use crate::board::{Edge, Features, MoveIndex};
 #[derive(Clone, Debug)]
 pub struct Layout {
     embedding: Embedding,
-    /// The edges between squares that the trunk is shown.
+    /// The edges between squares that the network is shown.
     edges: Vec<Edge>,
     /// Whether the policy head has to be told which moves it is asked about.
     asks: bool,
@@ -24,7 +24,7 @@ impl Layout {
     pub fn of(config: &Config) -> Layout {
         Layout {
             embedding: config.embedding.clone(),
-            edges: config.trunk.edges().to_vec(),
+            edges: config.edges(),
             asks: config.policy == PolicyHead::Autoregressive,
         }
     }
@@ -36,9 +36,8 @@ impl Layout {
         let mut candidates = Vec::new();
         for features in batch {
             embedding::write(&self.embedding, features, &mut pack);
-            for kind in &self.edges {
-                pack.edges.extend(kind.on(&features.codes[0]).iter().flat_map(|set| set.to_le_bytes()));
-            }
+            let graphs = Edge::all(&self.edges, &features.codes[0]);
+            pack.edges.extend(graphs.iter().flatten().flat_map(|set| set.to_le_bytes()));
             if self.asks {
                 candidates.push(Candidates::of(features));
             }
@@ -115,7 +114,7 @@ pub struct Input<B: Backend> {
     pub(super) codes: Tensor<B, 2, Int>,
     /// What is multiplied: `[batch, …]`.
     pub(super) values: Tensor<B, 2>,
-    /// Of each kind of edges and each square the set of squares that they lead to, in bytes, if the trunk is shown any: `[batch, kinds × 64 × 8]`.
+    /// Of each kind of edges and each square the set of squares that they lead to, in bytes, if the network is shown any: `[batch, kinds × 64 × 8]`.
     pub(super) edges: Option<Tensor<B, 2, Int>>,
     /// Which moves the autoregressive head is asked about.
     pub(super) question: Question,

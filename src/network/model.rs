@@ -1,13 +1,14 @@
 //! The whole network.
 
 use burn::module::Module;
-use burn::tensor::{DType, Tensor};
+use burn::tensor::{DType, Int, Tensor};
 
 use super::config::{Activation, Config, PolicyHead, TimeHead, ValueHead};
 use super::embedding::Embedding;
 use super::heads::{Moves, Policy, Readout};
 use super::input::{Input, Layout};
 use super::kernels::Kernels;
+use super::kernels::edges::SET_BYTES;
 use super::precision::{Recast, cast, wide};
 use super::trunk::Trunk;
 use crate::board::{Edge, Features, TIME_BINS};
@@ -100,6 +101,18 @@ impl<B: Kernels> Network<B> {
         self
     }
 
+    /// The same network whose policy has biases along these kinds of edges, if it goes from square to square, and these are those that it
+    /// has and more: it says the same until that is trained.
+    pub fn with_edges_of_moves(mut self, kinds: &[Edge]) -> Network<B> {
+        let own = self.config.policy.edges();
+        let grows = matches!(self.config.policy, PolicyHead::FromTo { .. });
+        if grows && kinds.len() > own.len() && kinds.starts_with(own) {
+            self.config.policy = self.config.policy.with_edges(kinds);
+            self.policy = self.policy.with_edges(kinds.len());
+        }
+        self
+    }
+
     /// The same network with so many blocks in its encoder, if it has fewer: it says the same until the new ones are trained.
     pub fn deeper(mut self, layers: usize) -> Network<B> {
         self.config.trunk = self.config.trunk.deeper(layers);
@@ -143,16 +156,34 @@ impl<B: Kernels> Network<B> {
     fn read(&self, input: Input<B>, all: bool) -> Output<B> {
         let question = input.question.clone();
         let input = Input { values: cast(input.values, self.dtype), ..input };
-        let edges = input.edges.clone();
+        let shown = input.edges.clone();
+        let edges_in =
+            |places: Vec<usize>| shown.as_ref().filter(|_| !places.is_empty()).map(|all| of_kinds(all, &places));
+        let edges = edges_in((0..self.config.trunk.edges().len()).collect());
+        let edges_of_moves = edges_in(self.config.edges_of_moves());
         let followed = self.config.policy == PolicyHead::Autoregressive;
         let trunked = self.trunk.forward(self.embedding.forward(input), edges, followed);
         let squares = self.config.embedding.squares().map(|first| trunked.squares(first));
-        let moves = self.policy.forward(&trunked, squares.as_ref(), (&self.embedding, &self.trunk), &question);
+        let moves = self.policy.forward(
+            &trunked,
+            (squares.as_ref(), edges_of_moves),
+            (&self.embedding, &self.trunk),
+            &question,
+        );
         let of_time = self.time.as_ref().filter(|_| all).zip(squares.clone());
         let time = of_time.map(|(head, squares)| wide(head.forward(squares)));
         let value = self.value.as_ref().zip(squares).map(|(head, squares)| wide(head.forward(squares)));
         Output { moves, value, time, auxiliary: trunked.auxiliary.map(wide) }
     }
+}
+
+/// The edges of the kinds in these places among all.
+fn of_kinds<B: Kernels>(all: &Tensor<B, 2, Int>, places: &[usize]) -> Tensor<B, 2, Int> {
+    let of_kind = 64 * SET_BYTES;
+    if places.iter().copied().eq(0..all.dims()[1] / of_kind) {
+        return all.clone();
+    }
+    Tensor::cat(places.iter().map(|place| all.clone().narrow(1, place * of_kind, of_kind)).collect(), 1)
 }
 
 fn time_head<B: Kernels>(d: usize, head: TimeHead, device: &B::Device) -> Readout<B> {

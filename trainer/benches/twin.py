@@ -25,6 +25,16 @@ def norm(x):
     return F.rms_norm(x, x.shape[-1:], eps=1e-5)
 
 
+def along(edges, gates, heads):
+    """What logits of one square looking at another gain along edges, by gates `[n, 64, kinds × 4 × heads]`."""
+    n, kinds = edges.shape[:2]
+    made = 0.0
+    for kind, (first, second, third, fourth) in enumerate(gates.view(n, 64, kinds, 4, heads).permute(2, 3, 0, 4, 1)):
+        there = edges[:, kind : kind + 1]
+        made = made + there * (first.unsqueeze(3) + second.unsqueeze(2)) + there.mT * (third.unsqueeze(3) + fourth.unsqueeze(2))
+    return made
+
+
 class Block(nn.Module):
     def __init__(self, c):
         super().__init__()
@@ -53,11 +63,8 @@ class Block(nn.Module):
             made = (code @ maps).view(n, self.heads, 64, 64)
             bias = made if bias is None else made + bias
         if self.gates is not None:
-            gates = self.gates(y).view(n, 64, self.kinds, 4, self.heads).permute(2, 3, 0, 4, 1)
-            for kind, (first, second, third, fourth) in enumerate(gates):
-                there = edges[:, kind : kind + 1]
-                made = there * (first.unsqueeze(3) + second.unsqueeze(2)) + there.mT * (third.unsqueeze(3) + fourth.unsqueeze(2))
-                bias = made if bias is None else made + bias
+            made = along(edges[:, : self.kinds], self.gates(y), self.heads)
+            bias = made if bias is None else made + bias
         mask = None if bias is None else bias.expand(n, -1, -1, -1).to(y.dtype)
         q, k, v = split(self.query(y)), split(self.key(y)), split(self.value(y))
         out = F.scaled_dot_product_attention(q, k, v.to(q.dtype), attn_mask=None if mask is None else mask.to(q.dtype))
@@ -83,6 +90,8 @@ class Twin(nn.Module):
         self.hidden, self.wdl = nn.Linear(64 * value["compress"], value["hidden"]), nn.Linear(value["hidden"], 3)
         self.register_buffer("table", torch.randperm(LOGITS)[:MOVES])
         self.dim = dim
+        kinds = len(config["policy"].get("edges", []))
+        self.gates = nn.Linear(d, kinds * 4) if kinds else None
 
     def forward(self, codes, marks, globals_, edges):
         n = codes.shape[0]
@@ -93,6 +102,8 @@ class Twin(nn.Module):
         x = norm(x)
         start, end = self.start(x) / math.sqrt(self.dim), self.end(x)
         logits = start @ end.transpose(1, 2)
+        if self.gates is not None:
+            logits = logits + along(edges[:, -self.gates.out_features // 4 :], self.gates(x), 1)[:, 0]
         promotions = logits[:, 48:56, 56:].unsqueeze(-1) + self.promotion(end[:, 56:]).unsqueeze(1)
         moves = torch.cat([logits.flatten(1), promotions.flatten(1)], 1)[:, self.table]
         return moves, self.wdl(F.relu(self.hidden(F.relu(self.compress(x)).flatten(1))))
@@ -122,7 +133,8 @@ def main():
     marks = torch.zeros(batch, 64, net.marks.in_features, device=device)
     globals_ = torch.rand(batch, GLOBALS, device=device)
     # About as many as there are attacks.
-    edges = (torch.rand(batch, max(1, len(config["trunk"].get("edges", []))), 64, 64, device=device) < 0.03).to(globals_.dtype)
+    kinds = {*config["trunk"].get("edges", []), *config["policy"].get("edges", [])}
+    edges = (torch.rand(batch, max(1, len(kinds)), 64, 64, device=device) < 0.03).to(globals_.dtype)
     legal = torch.randint(0, MOVES, (batch, LEGAL), device=device)
     padding = torch.where(torch.arange(LEGAL, device=device) < 30, 0.0, -1e9).expand(batch, -1)
     played = torch.zeros(batch, dtype=torch.long, device=device)

@@ -53,6 +53,7 @@ fn systems_have_their_authors_sizes() {
         "glance-small-attacks",
         "glance-small-edges",
         "glance-small-more",
+        "glance-small-moves",
         "glance-small-muon",
         "glance-small-time",
         "microchess",

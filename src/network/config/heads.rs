@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::super::kernels::edges::GATES;
 use super::embedding::{Embedding, View};
 use super::trunk::Trunk;
-use super::{ConfigError, range};
-use crate::board::{MOVES, TIME_BINS};
+use super::{ConfigError, once, range};
+use crate::board::{Edge, MOVES, TIME_BINS};
 
 /// What a linear layer over the 1,968 moves reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +26,9 @@ pub enum PolicyHead {
     FromTo {
         /// Width of the queries and keys.
         dim: usize,
+        /// Kinds of edges between squares along which moves have a bias, made from both squares.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        edges: Vec<Edge>,
     },
     /// One linear layer to the 1,968 moves.
     Classes {
@@ -94,8 +98,9 @@ impl PolicyHead {
         let squares = embedding.squares().is_some();
         let unless = |ok, kind, allowed| ConfigError::unless(ok, "policy.kind", kind, allowed);
         match self {
-            PolicyHead::FromTo { dim } => {
+            PolicyHead::FromTo { dim, edges } => {
                 range("policy.dim", *dim, 8, 2048)?;
+                once("policy.edges", edges)?;
                 let seen = squares && embedding.view() == View::Own;
                 unless(
                     seen,
@@ -122,10 +127,23 @@ impl PolicyHead {
         }
     }
 
+    /// With biases along these kinds of edges, if it goes from square to square.
+    pub(in crate::network) fn with_edges(mut self, kinds: &[Edge]) -> PolicyHead {
+        if let PolicyHead::FromTo { edges, .. } = &mut self {
+            *edges = kinds.to_vec();
+        }
+        self
+    }
+
+    /// The kinds of edges along which it has biases.
+    pub fn edges(&self) -> &[Edge] {
+        if let PolicyHead::FromTo { edges, .. } = self { edges } else { &[] }
+    }
+
     /// Number of weights, reading rows of width `d`.
     pub(super) fn parameters(&self, d: usize) -> usize {
         match self {
-            PolicyHead::FromTo { dim } => 2 * d * dim + dim + 4 * dim,
+            PolicyHead::FromTo { dim, edges } => 2 * d * dim + dim + 4 * dim + (d + 1) * edges.len() * GATES,
             PolicyHead::Classes { reads: Reads::Cls, .. } => (d + 1) * MOVES,
             PolicyHead::Classes { reads: Reads::Squares, compress } => readout_parameters(d, *compress, None, MOVES),
             PolicyHead::FromToMap => (d + 1) * d + (d + 1) * 64,
@@ -137,7 +155,7 @@ impl PolicyHead {
     /// Multiply-adds of the matrix products for one position.
     pub(super) fn multiply_adds(&self, d: usize, trunk: &Trunk) -> usize {
         match self {
-            PolicyHead::FromTo { dim } => 64 * (2 * d * dim + 64 * dim),
+            PolicyHead::FromTo { dim, edges } => 64 * (2 * d * dim + 64 * dim + d * edges.len() * GATES),
             PolicyHead::Classes { reads: Reads::Cls, .. } => d * MOVES,
             PolicyHead::Classes { reads: Reads::Squares, compress } => readout_multiply_adds(d, *compress, None, MOVES),
             PolicyHead::FromToMap => 64 * (d * d + d * 64),

@@ -17,7 +17,7 @@ pub use embedding::{Embedding, View};
 pub use heads::{PolicyHead, Reads, TimeHead, ValueHead};
 pub use trunk::{Activation, Biases, Experts, Norm, Smolgen, Trunk};
 
-use crate::board::BOARDS;
+use crate::board::{BOARDS, Edge};
 
 /// A config that no network can be built from.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -43,6 +43,12 @@ impl ConfigError {
 
 fn range(field: &'static str, value: usize, low: usize, high: usize) -> Result<(), ConfigError> {
     ConfigError::unless((low..=high).contains(&value), field, value, &format!("{low} to {high} are allowed"))
+}
+
+/// Whether each kind of edges is named once.
+fn once(field: &'static str, kinds: &[Edge]) -> Result<(), ConfigError> {
+    let ok = kinds.iter().enumerate().all(|(i, kind)| !kinds[..i].contains(kind));
+    ConfigError::unless(ok, field, format!("{kinds:?}"), "each kind is allowed once")
 }
 
 /// A whole network.
@@ -85,7 +91,7 @@ impl Config {
                 cls_map: false,
                 experts: None,
             },
-            policy: PolicyHead::FromTo { dim: d_model },
+            policy: PolicyHead::FromTo { dim: d_model, edges: Vec::new() },
             value: ValueHead::Wdl { compress: 16, hidden: 64 },
             time: None,
         }
@@ -106,6 +112,20 @@ impl Config {
         self.policy.check(&self.embedding, &self.trunk)?;
         self.value.check(&self.embedding)?;
         self.time.iter().try_for_each(|time| time.check(&self.embedding))
+    }
+
+    /// The kinds of edges between squares that it is shown: the trunk's, and after them what the policy has besides.
+    pub fn edges(&self) -> Vec<Edge> {
+        let of_trunk = self.trunk.edges();
+        let others = self.policy.edges().iter().filter(|kind| !of_trunk.contains(kind));
+        of_trunk.iter().chain(others).copied().collect()
+    }
+
+    /// Where among these the policy's lie.
+    pub(super) fn edges_of_moves(&self) -> Vec<usize> {
+        let all = self.edges();
+        let place = |kind: &Edge| all.iter().position(|other| other == kind);
+        self.policy.edges().iter().filter_map(place).collect()
     }
 
     /// Width of the trunk.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::kernels::edges::GATES;
 use super::embedding::{Embedding, PLANES};
-use super::{ConfigError, range};
+use super::{ConfigError, once, range};
 use crate::board::Edge;
 
 /// Normalisation before each part of a block.
@@ -211,12 +211,7 @@ impl Trunk {
                     "a list",
                     "nothing is allowed where the tokens are not the 64 squares as the player to move sees them",
                 )?;
-                ConfigError::unless(
-                    edges.iter().enumerate().all(|(i, kind)| !edges[..i].contains(kind)),
-                    "trunk.edges",
-                    format!("{edges:?}"),
-                    "each kind is allowed once",
-                )?;
+                once("trunk.edges", edges)?;
                 ConfigError::unless(
                     !cls_map || embedding.cls().is_some(),
                     "trunk.cls_map",

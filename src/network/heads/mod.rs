@@ -7,7 +7,7 @@ mod path;
 mod readout;
 
 use burn::module::Module;
-use burn::tensor::Tensor;
+use burn::tensor::{Int, Tensor};
 
 use super::config::{self, Config, PolicyHead, Reads};
 use super::embedding::Embedding;
@@ -48,7 +48,7 @@ impl<B: Kernels> Policy<B> {
     pub(super) fn new(config: &Config, device: &B::Device) -> Self {
         let d = config.d_model();
         match config.policy {
-            PolicyHead::FromTo { dim } => Policy::FromTo(FromTo::new(d, dim, device)),
+            PolicyHead::FromTo { dim, ref edges } => Policy::FromTo(FromTo::new(d, dim, edges.len(), device)),
             PolicyHead::Classes { reads: Reads::Cls, .. } => Policy::Cls(Linear::new(d, MOVES, 0.5, true, device)),
             PolicyHead::Classes { reads: Reads::Squares, compress } => {
                 Policy::Squares(Readout::new(d, (compress, None), MOVES, config::Activation::Relu, device))
@@ -58,18 +58,27 @@ impl<B: Kernels> Policy<B> {
         }
     }
 
-    /// Reads a trunk out. `squares` are the rows of the 64 squares, where there are such.
+    /// With biases along so many kinds of edges, if it goes from square to square.
+    pub(super) fn with_edges(self, kinds: usize) -> Self {
+        match self {
+            Policy::FromTo(head) => Policy::FromTo(head.with_edges(kinds)),
+            other => other,
+        }
+    }
+
+    /// Reads a trunk out. `squares` are the rows of the 64 squares, where there are such; `edges` those between them along which
+    /// it has biases.
     pub(super) fn forward(
         &self,
         trunked: &Trunked<B>,
-        squares: Option<&Tensor<B, 2>>,
+        (squares, edges): (Option<&Tensor<B, 2>>, Option<Tensor<B, 2, Int>>),
         (embedding, trunk): (&Embedding<B>, &Trunk<B>),
         question: &Question,
     ) -> Moves<B> {
         // A config that was checked gives each head what it reads.
         let squares = || squares.cloned().unwrap_or_else(|| trunked.rows.clone());
         let logits = match self {
-            Policy::FromTo(head) => head.forward(squares()),
+            Policy::FromTo(head) => head.forward(squares(), edges),
             Policy::Squares(head) => head.forward(squares()),
             Policy::Map(head) => head.forward(squares()),
             Policy::Cls(linear) => {

@@ -28,3 +28,18 @@ pub(super) fn add(maps: &mut [f32], gates: Rows, graphs: &[Graph]) {
         }
     }
 }
+
+/// What the one logit of `from` looking at `to` gains, with gates of one head.
+pub(super) fn gain<'a>(from: usize, to: usize, gates: Rows, graphs: impl Iterator<Item = &'a Graph>) -> f32 {
+    let mut sum = 0.0;
+    for (kind, graph) in graphs.enumerate() {
+        let [of_from, of_to] = [from, to].map(|square| &gates.numbers[square * gates.stride + kind * GATES..][..GATES]);
+        if graph[from] >> to & 1 == 1 {
+            sum += of_from[0] + of_to[1];
+        }
+        if graph[to] >> from & 1 == 1 {
+            sum += of_from[2] + of_to[3];
+        }
+    }
+    sum
+}

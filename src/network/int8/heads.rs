@@ -8,6 +8,8 @@ use super::super::kernels::rows::dot;
 use super::super::vectors::widest;
 use super::balance::Balance;
 use super::bytes::{Bytes, Numbers};
+use super::edges::{self, Graph};
+use super::floats::Rows;
 use super::layer::Layer;
 use super::matrix::{Matrix, Then};
 use crate::board::MoveIndex;
@@ -21,7 +23,17 @@ pub(super) struct Heads {
     /// Numbers of a start, and of an end.
     dim: usize,
     promotion: Layer,
+    gates: Option<Gates>,
     value: Option<Value>,
+}
+
+/// What moves along edges gain.
+#[derive(Debug)]
+struct Gates {
+    /// Where in a row they begin.
+    begin: usize,
+    /// Places of their kinds among the edges of a position.
+    kinds: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -32,8 +44,13 @@ struct Value {
 }
 
 impl Heads {
-    /// The heads' weights as bytes; none, where they have pieces that are not known here.
-    pub(super) fn of<B: Kernels>(policy: &FromTo<B>, value: Option<&Readout<B>>, balance: Balance) -> Option<Heads> {
+    /// The heads' weights as bytes; none, where they have pieces that are not known here. `kinds` are the places of the policy's kinds of edges
+    /// among those of a position.
+    pub(super) fn of<B: Kernels>(
+        (policy, kinds): (&FromTo<B>, Vec<usize>),
+        value: Option<&Readout<B>>,
+        balance: Balance,
+    ) -> Option<Heads> {
         let dim = policy.dim;
         let from = Layer::of(&policy.from).scaled(1.0 / (dim as f32).sqrt());
         let mut layers = vec![from, Layer::of(&policy.to)];
@@ -47,17 +64,29 @@ impl Heads {
             Some(_) => return None,
             None => None,
         };
+        let gates = policy.edge_bias.as_ref().map(|bias| {
+            let begin = layers.iter().map(Layer::outputs).sum();
+            layers.push(Layer::of(&bias.gates));
+            Gates { begin, kinds }
+        });
         Some(Heads {
             rows: Matrix::of(&layers, Some(&balance)),
             balance,
             dim,
             promotion: Layer::of(&policy.promotion),
+            gates,
             value,
         })
     }
 
-    /// From rows `[64, d]`, not normalised yet: the logits of some moves, and the numbers of the value.
-    pub(super) fn read(&self, x: &[f32], d: usize, asked: &[MoveIndex], bytes: &mut Bytes) -> (Vec<f32>, Vec<f32>) {
+    /// From rows `[64, d]`, not normalised yet, and the edges between squares: the logits of some moves, and the numbers of the value.
+    pub(super) fn read(
+        &self,
+        (x, d): (&[f32], usize),
+        graphs: &[Graph],
+        asked: &[MoveIndex],
+        bytes: &mut Bytes,
+    ) -> (Vec<f32>, Vec<f32>) {
         bytes.take(x, d, Numbers::Normalised(&self.balance));
         let width = self.rows.width();
         let mut rows = vec![0.0; bytes.rows() * width];
@@ -74,6 +103,13 @@ impl Heads {
                 }
             },
         );
+        if let Some(Gates { begin, kinds }) = &self.gates {
+            let gates = Rows { numbers: &rows[*begin..], stride: width };
+            for (logit, m) in logits.iter_mut().zip(asked) {
+                let (from, to, _) = parts(*m);
+                *logit += edges::gain(from, to, gates, kinds.iter().map(|&kind| &graphs[kind]));
+            }
+        }
         for (logit, m) in logits.iter_mut().zip(asked) {
             if let (_, to, Some(piece)) = parts(*m) {
                 *logit += self.promotion.forward(end(to))[piece];

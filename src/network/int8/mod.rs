@@ -38,7 +38,9 @@ use layer::numbers;
 #[derive(Debug)]
 pub struct Int8 {
     embedding: Squares,
+    /// The blocks', and after them what the policy has besides.
     edges: Vec<Edge>,
+    edges_of_blocks: usize,
     blocks: Vec<Block>,
     shared_map: SharedMap,
     heads: Heads,
@@ -69,13 +71,26 @@ impl Int8 {
         let (embedding, mut scratch) = (Squares::of(embedding), Scratch::default());
         let positions = samples();
         let mut samples: Vec<f32> = positions.iter().flat_map(|features| embedding.forward(features)).collect();
-        let edges = network.config().trunk.edges().to_vec();
-        let graphs: Vec<Vec<Graph>> = positions.iter().map(|features| graphs(&edges, features)).collect();
+        let edges = network.config().edges();
+        let of_blocks = network.config().trunk.edges();
+        let graphs: Vec<Vec<Graph>> = positions.iter().map(|features| graphs(of_blocks, features)).collect();
         let shared_map = SharedMap::of(&trunk.shared_map.as_ref().map_or_else(Vec::new, |map| numbers(map.val())));
         let mut block = |block| Block::of(block, (&mut samples, &graphs), &shared_map, &mut scratch);
         let blocks = trunk.blocks.iter().map(&mut block).collect::<Option<_>>()?;
-        let heads = Heads::of(policy, network.value.as_ref(), Balance::of(&samples, embedding.width()))?;
-        Some(Int8 { embedding, edges, blocks, shared_map, heads, scratch: Mutex::default() })
+        let heads = Heads::of(
+            (policy, network.config().edges_of_moves()),
+            network.value.as_ref(),
+            Balance::of(&samples, embedding.width()),
+        )?;
+        Some(Int8 {
+            embedding,
+            edges_of_blocks: of_blocks.len(),
+            edges,
+            blocks,
+            shared_map,
+            heads,
+            scratch: Mutex::default(),
+        })
     }
 
     /// Looks at a position: the logits of some moves, as the network's view names them, and the value.
@@ -85,9 +100,9 @@ impl Int8 {
         let mut x = self.embedding.forward(features);
         let graphs = graphs(&self.edges, features);
         for block in &self.blocks {
-            block.forward(&mut x, &graphs, &self.shared_map, &mut scratch);
+            block.forward(&mut x, &graphs[..self.edges_of_blocks], &self.shared_map, &mut scratch);
         }
-        let (logits, value) = self.heads.read(&x, self.embedding.width(), asked, &mut scratch.bytes);
+        let (logits, value) = self.heads.read((&x, self.embedding.width()), &graphs, asked, &mut scratch.bytes);
         if let Ok(mut all) = self.scratch.lock() {
             all.push(scratch);
         }
@@ -97,7 +112,7 @@ impl Int8 {
 
 /// The edges of these kinds between the squares of a position.
 fn graphs(kinds: &[Edge], features: &Features) -> Vec<Graph> {
-    kinds.iter().map(|kind| kind.on(&features.codes[0])).collect()
+    Edge::all(kinds, &features.codes[0])
 }
 
 /// Positions of all kinds, by which it is seen how large the numbers in a network become: the Opera Game (Morphy, 1858), shown in different

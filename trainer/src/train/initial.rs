@@ -23,7 +23,7 @@ pub fn initial<B: Kernels>(config: &Config, init: Option<&Path>, device: &B::Dev
 }
 
 /// The network of a file with what a config has besides: a head for the time that a person takes, the sight of what men attack, edges
-/// between squares, blocks of its encoder, hidden numbers in them. It says what it said before.
+/// between squares and in its policy, blocks of its encoder, hidden numbers in them. It says what it said before.
 ///
 /// # Errors
 /// When the file cannot be read, holds no weights, or those of a network that the config's cannot grow from.
@@ -40,6 +40,7 @@ pub fn grown<B: Kernels>(config: &Config, path: &Path, device: &B::Device) -> Re
     if let Trunk::Encoder { layers, ffn, edges, .. } = &config.trunk {
         network = network.deeper(*layers).wider(*ffn).with_edges(edges);
     }
+    network = network.with_edges_of_moves(config.policy.edges());
     if network.config() != config {
         return Err(fail("its network is not the recipe's".into()));
     }
@@ -51,7 +52,7 @@ mod tests {
     use burn::module::Module;
     use burn_flex::Flex;
     use glance::board::Edge;
-    use glance::network::{Precision, TimeHead, save};
+    use glance::network::{PolicyHead, Precision, TimeHead, save};
 
     use super::*;
 
@@ -67,6 +68,9 @@ mod tests {
         config.time = Some(TimeHead { compress: 4, hidden: 8 });
         if let Trunk::Encoder { layers, ffn, edges, .. } = &mut config.trunk {
             (*layers, *ffn, *edges) = (2, 48, vec![Edge::Attacks, Edge::XRays]);
+        }
+        if let PolicyHead::FromTo { edges, .. } = &mut config.policy {
+            *edges = vec![Edge::Checks];
         }
         let large = grow(&config).expect("everything can be added");
         assert_eq!((large.config(), large.num_params()), (&config, config.parameters()));

@@ -162,7 +162,7 @@ pub fn recipes(folder: &Path) -> Vec<(String, Recipe)> {
 pub fn tiny() -> Vec<(String, Recipe)> {
     let systems = Path::new(env!("CARGO_MANIFEST_DIR")).join("systems");
     let mut all = recipes(&systems.join("tiny"));
-    all.extend(recipes(&systems.join("choices")).into_iter().filter(|(name, _)| name == "glance-more-edges"));
+    all.extend(recipes(&systems.join("choices")).into_iter().filter(|(name, _)| name == "glance-edges-of-moves"));
     all
 }
 
