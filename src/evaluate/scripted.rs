@@ -6,6 +6,7 @@ use std::time::Duration;
 use shakmaty::{Move, Position, Role};
 
 use super::{Evaluation, Evaluator, Query, Stop, Stopped, Wdl};
+use crate::board::worth;
 
 /// Likes captures of dear pieces and central squares, and judges by material. Deterministic.
 #[derive(Debug)]
@@ -33,13 +34,7 @@ impl Default for Scripted {
 
 /// The usual values of the pieces, in pawns.
 fn value(role: Role) -> i32 {
-    match role {
-        Role::Pawn => 1,
-        Role::Knight | Role::Bishop => 3,
-        Role::Rook => 5,
-        Role::Queen => 9,
-        Role::King => 0,
-    }
+    worth(role).into()
 }
 
 impl Scripted {
