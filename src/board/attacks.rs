@@ -1,10 +1,9 @@
 //! What men attack: what any player sees at once, and a small network would have to work out from where they stand.
 
 use shakmaty::attacks::{bishop_attacks, knight_attacks, pawn_attacks, rook_attacks};
-use shakmaty::{Bitboard, Color, Role, Square};
+use shakmaty::{Bitboard, Color, Role};
 
-use super::edges::Edge;
-use super::features::{CODES, EMPTY};
+use super::edges::{Edge, placed};
 use super::lines::alone;
 
 /// Sets of squares that [`attacked`] gives of each side.
@@ -19,23 +18,17 @@ pub const ATTACKS: usize = 2 * OF_SIDE;
 /// - squares from which a pawn, a knight, a slider along a diagonal, a slider along a rank or a file would give check;
 /// - men of either side that alone stand between such a slider and the king.
 pub fn attacked(board: &[u8; 64]) -> [u64; ATTACKS] {
-    let mut men = [Bitboard::EMPTY; CODES];
-    for (square, &code) in Square::ALL.into_iter().zip(board) {
-        if let Some(men) = men.get_mut(usize::from(code)) {
-            men.add(square);
-        }
-    }
-    let occupied = !men[usize::from(EMPTY)];
-    let sides = [(Color::White, 0), (Color::Black, 6)];
-    let of = |role: Role, offset: usize| men[role as usize + offset];
-    let map = Edge::Attacks.on(board);
+    let board = placed(board);
+    let occupied = board.occupied();
+    let map = Edge::Attacks.between(&board);
     let mut sets = [0; ATTACKS];
-    for (i, (color, offset)) in sides.into_iter().enumerate() {
+    for (i, color) in [Color::White, Color::Black].into_iter().enumerate() {
+        let of = |role: Role| board.by_piece(role.of(color));
         let sets = &mut sets[i * OF_SIDE..][..OF_SIDE];
         let (mut once, mut twice) = (Bitboard::EMPTY, Bitboard::EMPTY);
         for (role, set) in Role::ALL.into_iter().zip(&mut *sets) {
             let mut by_role = Bitboard::EMPTY;
-            for square in of(role, offset) {
+            for square in of(role) {
                 let by_man = Bitboard(map[square.to_usize()]);
                 twice |= once & by_man;
                 once |= by_man;
@@ -44,13 +37,13 @@ pub fn attacked(board: &[u8; 64]) -> [u64; ATTACKS] {
             *set = by_role.0;
         }
         sets[6] = twice.0;
-        let Some(king) = of(Role::King, 6 - offset).first() else { continue };
+        let Some(king) = board.king_of(!color) else { continue };
         sets[7] = pawn_attacks(!color, king).0;
         sets[8] = knight_attacks(king).0;
         sets[9] = bishop_attacks(king, occupied).0;
         sets[10] = rook_attacks(king, occupied).0;
-        let queens = of(Role::Queen, offset);
-        let (diagonal, straight) = (of(Role::Bishop, offset) | queens, of(Role::Rook, offset) | queens);
+        let queens = of(Role::Queen);
+        let (diagonal, straight) = (of(Role::Bishop) | queens, of(Role::Rook) | queens);
         sets[11] = alone(king, occupied, diagonal, straight).0;
     }
     sets
@@ -61,7 +54,7 @@ mod tests {
     use super::*;
     use crate::board::{Conditions, Features, Game};
     use shakmaty::attacks::attacks;
-    use shakmaty::{Piece, Position};
+    use shakmaty::{Piece, Position, Square};
 
     fn of(fen: &str) -> ([u64; ATTACKS], Game) {
         let game = Game::from_fen(fen).expect(fen);

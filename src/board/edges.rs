@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use shakmaty::attacks::attacks;
 use shakmaty::{Bitboard, Board, Color, Piece, Role, Square};
 
-use super::exchange::gains;
+use super::exchange::{gains, promotes};
 
 /// How the man on one square bears on another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,8 @@ impl Edge {
         kinds.iter().map(|kind| kind.between(&board)).collect()
     }
 
-    fn between(self, board: &Board) -> [u64; 64] {
+    /// The same of a board that was [`placed`].
+    pub(super) fn between(self, board: &Board) -> [u64; 64] {
         let mut sets = [0; 64];
         for (square, man) in board {
             let set = match self {
@@ -63,7 +64,7 @@ impl Edge {
 }
 
 /// The men that a board's codes stand for.
-fn placed(codes: &[u8; 64]) -> Board {
+pub(super) fn placed(codes: &[u8; 64]) -> Board {
     let mut board = Board::empty();
     for (square, &code) in Square::ALL.into_iter().zip(codes) {
         if let Some(man) = man(code) {
@@ -94,8 +95,7 @@ fn checks(board: &Board, from: Square, man: Piece, to: Square) -> bool {
     let Some(king) = board.king_of(!man.color).filter(|&king| king != to) else { return false };
     let mut after = board.clone();
     after.discard_piece_at(from);
-    let promotes = man.role == Role::Pawn && Bitboard::BACKRANKS.contains(to);
-    after.set_piece_at(to, if promotes { Role::Queen.of(man.color) } else { man });
+    after.set_piece_at(to, if promotes(man.role, to) { Role::Queen.of(man.color) } else { man });
     after.attacks_to(king, man.color, after.occupied()).any()
 }
 
@@ -135,6 +135,10 @@ mod tests {
         (seen, game)
     }
 
+    fn squares(names: &str) -> Bitboard {
+        names.split_whitespace().map(|name| name.parse::<Square>().expect(name)).collect()
+    }
+
     #[test]
     fn each_man_attacks_what_the_rules_know() {
         for fen in FENS {
@@ -163,7 +167,6 @@ mod tests {
     #[test]
     fn sliders_look_through_one_man() {
         let (seen, _) = of("4k3/8/8/1p2r3/8/1P6/8/RN2R1K1 w - - 0 1", Edge::XRays);
-        let squares = |names: &str| names.split_whitespace().map(|name| name.parse::<Square>().expect(name)).collect();
         let expected: [(&str, Bitboard); 5] = [
             ("a1", squares("c1 d1 e1")),
             ("e1", squares("a1 h1 e6 e7 e8")),
@@ -175,6 +178,7 @@ mod tests {
             assert_eq!(seen(square.parse().expect("a square")), set, "{square}");
         }
     }
+
     #[test]
     fn men_check_from_where_they_do_once_they_have_gone_there() {
         let discovered = "4k3/8/8/8/4N3/8/3P4/4R1K1 w - - 0 1";
@@ -199,9 +203,6 @@ mod tests {
         // The knight may take a pawn that a pawn protects, and go where pawns or the queen take it; the bishop may take the rook, the king
         // the queen.
         let fen = "6k1/1p6/2p5/8/1N4b1/8/5q2/3R2KQ w - - 0 1";
-        let squares = |names: &str| {
-            names.split_whitespace().map(|name| name.parse::<Square>().expect(name)).collect::<Bitboard>()
-        };
         let ((safe, _), (wins, _)) = (of(fen, Edge::Safe), of(fen, Edge::Wins));
         let square = |name: &str| name.parse::<Square>().expect(name);
         assert_eq!(safe(square("b4")), squares("d3"));

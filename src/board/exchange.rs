@@ -14,6 +14,11 @@ pub(crate) fn worth(role: Role) -> i8 {
     }
 }
 
+/// Whether a man that goes to a square is another there.
+pub(super) fn promotes(role: Role, to: Square) -> bool {
+    role == Role::Pawn && Bitboard::BACKRANKS.contains(to)
+}
+
 /// Whether the man on a square, if it goes to another, comes out at least so many pawns ahead when both sides then take there with their
 /// cheapest men, and stop when they like. Pins are not seen, nor is what else is attacked, nor taking en passant; a pawn that arrives
 /// promotes to a queen. A king must not go where it can be taken.
@@ -26,9 +31,8 @@ pub(crate) fn gains(board: &Board, from: Square, to: Square, least: i8) -> bool 
     if man.role == Role::King {
         return taken >= least && !protected();
     }
-    let promotes = man.role == Role::Pawn && Bitboard::BACKRANKS.contains(to);
-    let (stands, gain) =
-        if promotes { (worth(Role::Queen), taken + worth(Role::Queen) - 1) } else { (worth(man.role), taken) };
+    let stands = worth(if promotes(man.role, to) { Role::Queen } else { man.role });
+    let gain = taken + stands - worth(man.role);
     // How far the side that took last is beyond what it needs, before and after what took is lost as well.
     let beyond = gain - least;
     if beyond < 0 {
