@@ -24,7 +24,7 @@ impl Rounding {
     /// What this processor does it with. `None`, where it has nothing for it: then products stay in single precision.
     pub fn instructions() -> Option<&'static str> {
         #[cfg(target_arch = "x86_64")]
-        return super::bf16::are_there().then_some("AMX");
+        return super::bf16::Instructions::best().map(super::bf16::Instructions::name);
         #[cfg(not(target_arch = "x86_64"))]
         None
     }

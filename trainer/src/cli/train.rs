@@ -153,7 +153,7 @@ fn in_bfloat16(backend: BackendName) -> String {
     match Rounding::instructions().filter(|_| backend == BackendName::Flex) {
         Some(instructions) => format!("products in bfloat16, by {instructions}; everything else in single precision"),
         None if backend == BackendName::Flex => {
-            "no bfloat16: this processor has no AMX; everything in single precision".into()
+            "no bfloat16: this processor has neither AMX nor AMD's products of it (Zen 4 and later); everything in single precision".into()
         }
         None => format!("no bfloat16 with backend {}; everything in single precision", backend.name()),
     }

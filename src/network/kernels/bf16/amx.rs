@@ -3,14 +3,18 @@
 use std::arch::asm;
 use std::arch::x86_64::__cpuid_count;
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 
-use super::{LANES, Tile, are_there};
+use super::{LANES, Tile, pack};
 
 /// Whether this processor has tiles, and the system lets this process use them.
 pub(super) fn allowed() -> bool {
     /// AMX-BF16 and AMX-TILE.
     const TILES: u32 = 1 << 22 | 1 << 24;
-    __cpuid_count(0, 0).eax >= 7 && __cpuid_count(7, 0).edx & TILES == TILES && asked()
+    static THERE: OnceLock<bool> = OnceLock::new();
+    *THERE.get_or_init(|| {
+        pack::allowed() && __cpuid_count(0, 0).eax >= 7 && __cpuid_count(7, 0).edx & TILES == TILES && asked()
+    })
 }
 
 /// Asks Linux for the use of tiles, which it grants to a process with all its threads; one that does not know them refuses.
@@ -61,7 +65,7 @@ impl Amx {
     /// # Panics
     /// Where there are none.
     pub(super) fn begin() -> Amx {
-        assert!(are_there(), "no tiles on this processor");
+        assert!(allowed(), "no tiles on this processor");
         // SAFETY: the processor has the instruction; the operand is what it reads.
         unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const SHAPES, options(nostack, preserves_flags)) };
         Amx(PhantomData)

@@ -6,13 +6,13 @@ use burn_flex::{Flex, FlexTensor};
 use super::super::flex::{matrix, owned, tensor};
 use super::super::matrices::Matrix;
 use super::super::{AttentionInputs, FeedForwardInputs, Fused, Shape};
-use super::amx::Amx;
 use super::attention::{Attention, Gradients};
 use super::feed_forward::FeedForward;
+use super::unit::Unit;
 
 type T = FloatTensor<Flex>;
 
-/// Both parts. Where the instructions for it [are there](super::are_there).
+/// Both parts. Where there are [instructions](super::Instructions::best) for it.
 pub(in super::super) const FUSED: Fused<Flex> =
     Fused { attention, attention_gradient, feed_forward, feed_forward_gradient };
 
@@ -27,7 +27,7 @@ fn attention(given: AttentionInputs<T>, shape: Shape) -> (T, AttentionInputs<T>)
     let [query_bias, value_bias, out_bias] = biases.map(|x| x.to_contiguous());
     let mut map = owned(made);
     let rest = [query, key, value, out, query_bias, value_bias, out_bias];
-    let y = part(&rest, shape).forward(&Amx::begin(), x.storage(), map.storage_mut(), fixed.storage());
+    let y = part(&rest, shape).forward(&Unit::begin(), x.storage(), map.storage_mut(), fixed.storage());
     let y = tensor(y, x.layout().shape().dims::<2>());
     let [query, key, value, out, query_bias, value_bias, out_bias] = rest;
     (y, [x, map, fixed, query, key, value, out, query_bias, value_bias, out_bias])
@@ -49,7 +49,7 @@ fn attention_gradient(dy: T, given: AttentionInputs<T>, shape: Shape) -> Attenti
     let dims = x.layout().shape().dims::<2>();
     let mut map = owned(softmaxed);
     let Gradients { x, weights, biases, fixed: of_fixed } =
-        part(&rest, shape).gradients(&Amx::begin(), dy.storage(), x.storage(), map.storage_mut());
+        part(&rest, shape).gradients(&Unit::begin(), dy.storage(), x.storage(), map.storage_mut());
     let [query, key, value, out] = weights.map(|numbers| tensor(numbers, [dims[1]; 2]));
     let [query_bias, value_bias, out_bias] = biases.map(|numbers| tensor(numbers, [dims[1]]));
     let of_fixed = tensor(of_fixed, fixed.layout().shape().dims::<2>());
@@ -63,7 +63,7 @@ fn contiguous([x, up, up_bias, down, down_bias]: FeedForwardInputs<T>) -> FeedFo
 
 fn feed_forward(given: FeedForwardInputs<T>) -> T {
     let given = contiguous(given);
-    let out = feeding(&given).forward(&Amx::begin(), given[0].storage());
+    let out = feeding(&given).forward(&Unit::begin(), given[0].storage());
     tensor(out, given[0].layout().shape().dims::<2>())
 }
 
@@ -75,7 +75,7 @@ fn feed_forward_gradient(dy: T, given: FeedForwardInputs<T>) -> FeedForwardInput
     let (dy, given) = (dy.to_contiguous(), contiguous(given));
     let part = feeding(&given);
     let [d, ffn] = [part.up.rows, part.up.columns];
-    let [x, up, up_bias, down, down_bias] = part.gradients(&Amx::begin(), dy.storage(), given[0].storage());
+    let [x, up, up_bias, down, down_bias] = part.gradients(&Unit::begin(), dy.storage(), given[0].storage());
     let x = tensor(x, given[0].layout().shape().dims::<2>());
     [x, tensor(up, [d, ffn]), tensor(up_bias, [ffn]), tensor(down, [ffn, d]), tensor(down_bias, [d])]
 }

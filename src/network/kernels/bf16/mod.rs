@@ -1,24 +1,26 @@
-//! Products of matrices whose numbers are rounded to bfloat16, and whose sums are kept in single precision, on processors with AMX: what training
-//! on a CPU spends most of its time in.
+//! Products of matrices whose numbers are rounded to bfloat16, and whose sums are kept in single precision, on processors that do it faster than in
+//! single precision: what training on a CPU spends most of its time in.
 //!
-//! Both matrices are cut into tiles of 16 × 32 numbers ([`pack`]), of which two by two are multiplied together ([`amx`]). The two parts of an encoder
-//! block are made of such products without leaving the cache in between ([`attention`], [`feed_forward`]).
+//! Both matrices are cut into tiles of 16 × 32 numbers ([`pack`]), of which two by two are multiplied together ([`unit`]: by [`amx`] or by
+//! [`dots`]). The two parts of an encoder block are made of such products without leaving the cache in between ([`attention`], [`feed_forward`]).
 
 mod amx;
 mod attention;
+mod dots;
 mod feed_forward;
 pub(super) mod flex;
 mod loops;
 mod pack;
 mod tiles;
+mod unit;
 
 use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
 use std::cell::RefCell;
-use std::sync::OnceLock;
 
 use super::matrices::Matrix;
-use amx::Amx;
 use pack::{Major, pack};
+pub(super) use unit::Instructions;
+use unit::Unit;
 
 /// Rows of a tile of a, columns of one of b.
 const LANES: usize = 16;
@@ -46,17 +48,11 @@ const LINE: usize = 16;
 /// Below so many products the tiles are not worth their making.
 const LEAST: usize = 1 << 14;
 
-/// Whether this processor has the instructions, and the system lets them be used.
-pub(super) fn are_there() -> bool {
-    static THERE: OnceLock<bool> = OnceLock::new();
-    *THERE.get_or_init(|| pack::allowed() && amx::allowed())
-}
-
 /// `a·b × factor` of rounded numbers, written to a part of a larger matrix whose rows are `length` numbers long. Says no, and writes nothing, where
 /// the matrices are too small for it to be worth it.
 ///
 /// # Safety
-/// The instructions must [be there](are_there). `out` must hold `a.rows` rows, `length` numbers apart, of `b.columns` numbers; a must have as many columns as b has rows.
+/// The instructions must [be there](Instructions::best). `out` must hold `a.rows` rows, `length` numbers apart, of `b.columns` numbers; a must have as many columns as b has rows.
 pub(super) unsafe fn write_product(out: *mut f32, length: usize, a: Matrix, b: Matrix, factor: f32) -> bool {
     let worth = a.rows.saturating_mul(a.columns).saturating_mul(b.columns) >= LEAST;
     if worth {
@@ -80,7 +76,7 @@ unsafe fn write(out: *mut f32, length: usize, a: Matrix, b: Matrix, factor: f32)
         static SCRATCH: RefCell<Scratch> = RefCell::default();
     }
     let [rows, columns, inner] = [a.rows, b.columns, a.columns];
-    let amx = Amx::begin();
+    let unit = Unit::begin();
     SCRATCH.with_borrow_mut(|scratch| {
         for start in (0..inner).step_by(DEEP * DEPTH) {
             let depth = start..inner.min(start + DEEP * DEPTH);
@@ -100,7 +96,7 @@ unsafe fn write(out: *mut f32, length: usize, a: Matrix, b: Matrix, factor: f32)
                     // SAFETY: the rows are inside.
                     let place = unsafe { out.add(row * length) };
                     // SAFETY: the caller's word.
-                    unsafe { sum_up(&amx, of_a, &scratch.b, deep, (place, length, size), factor, start > 0) };
+                    unsafe { sum_up(&unit, of_a, &scratch.b, deep, (place, length, size), factor, start > 0) };
                 }
             }
         }
@@ -112,7 +108,7 @@ unsafe fn write(out: *mut f32, length: usize, a: Matrix, b: Matrix, factor: f32)
 /// # Safety
 /// There must be `deep` tiles of a's lanes, and of each sixteen of the columns in b; and at their place so many rows and columns.
 unsafe fn sum_up(
-    amx: &Amx,
+    unit: &Unit,
     of_a: [*const Tile; 2],
     b: &[Tile],
     deep: usize,
@@ -127,12 +123,12 @@ unsafe fn sum_up(
         let place = unsafe { place.add(column) };
         if size == [SIDE; 2] && factor == 1.0 {
             // SAFETY: both have `deep` tiles from there on; there are 32 rows of 32 numbers.
-            unsafe { amx.multiply(of_a, of_b, deep, place, length, add) };
+            unsafe { unit.multiply(of_a, of_b, deep, place, length, add) };
         } else {
             let mut square = Square([[0.0; SIDE]; SIDE]);
             // SAFETY: likewise, and the rows and columns that are there.
             unsafe {
-                amx.multiply(of_a, of_b, deep, square.0.as_mut_ptr().cast(), SIDE, false);
+                unit.multiply(of_a, of_b, deep, square.0.as_mut_ptr().cast(), SIDE, false);
                 square.put(place, length, size, factor, add);
             }
         }
@@ -183,7 +179,7 @@ mod tests {
 
     #[test]
     fn products_are_the_plain_ones() {
-        if !are_there() {
+        if Instructions::best().is_none() {
             return;
         }
         let numbers = numbers(1400 * 90);

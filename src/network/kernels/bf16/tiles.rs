@@ -2,8 +2,8 @@
 
 use super::super::matrices::Matrix;
 use super::DEPTH;
-use super::amx::Amx;
 use super::pack::{Major, pack};
+use super::unit::Unit;
 use super::{LANES, SIDE, Tile, pair, sum_up};
 
 /// A matrix to be multiplied from one side.
@@ -26,22 +26,22 @@ impl Tiles {
     }
 
     /// With a matrix that stays.
-    pub(super) fn holding(mut self, amx: &Amx, matrix: Matrix) -> Self {
-        self.set(amx, matrix);
+    pub(super) fn holding(mut self, unit: &Unit, matrix: Matrix) -> Self {
+        self.set(unit, matrix);
         self
     }
 
     /// Another matrix in its place.
-    pub(super) fn set(&mut self, _: &Amx, matrix: Matrix) {
+    pub(super) fn set(&mut self, _: &Unit, matrix: Matrix) {
         let matrix = if self.side == Major::Depth { matrix.transposed() } else { matrix };
         [self.lanes, self.depth] = [matrix.rows, matrix.columns];
-        // SAFETY: where there is an `Amx`, the processor has the instructions.
+        // SAFETY: where there is a `Unit`, the processor has the instructions.
         unsafe { pack(matrix, 0..self.lanes, 0..self.depth, self.side, &mut self.tiles) };
     }
 
     /// The same, to be used at once.
-    pub(super) fn of(&mut self, amx: &Amx, matrix: Matrix) -> &Self {
-        self.set(amx, matrix);
+    pub(super) fn of(&mut self, unit: &Unit, matrix: Matrix) -> &Self {
+        self.set(unit, matrix);
         self
     }
 }
@@ -50,7 +50,7 @@ impl Tiles {
 ///
 /// # Panics
 /// Where a is not to be multiplied from the left and b from the right, a has not as many columns as b has rows, or `out` has not the room.
-pub(super) fn multiply(amx: &Amx, a: &Tiles, b: &Tiles, out: &mut [f32], length: usize, add: bool) {
+pub(super) fn multiply(unit: &Unit, a: &Tiles, b: &Tiles, out: &mut [f32], length: usize, add: bool) {
     let ([rows, columns], deep) = ([a.lanes, b.lanes], a.depth.div_ceil(DEPTH));
     assert!(a.side == Major::Lane && b.side == Major::Depth && a.depth == b.depth && deep > 0);
     assert!(rows > 0 && columns <= length && (rows - 1) * length + columns <= out.len());
@@ -58,6 +58,6 @@ pub(super) fn multiply(amx: &Amx, a: &Tiles, b: &Tiles, out: &mut [f32], length:
         let size = [(rows - row).min(SIDE), columns];
         let place = out[row * length..].as_mut_ptr();
         // SAFETY: both have been packed to that depth, and the last number that is written lies inside.
-        unsafe { sum_up(amx, pair(&a.tiles, row / LANES, deep), &b.tiles, deep, (place, length, size), 1.0, add) };
+        unsafe { sum_up(unit, pair(&a.tiles, row / LANES, deep), &b.tiles, deep, (place, length, size), 1.0, add) };
     }
 }
