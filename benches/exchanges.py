@@ -3,8 +3,8 @@
 
     python3 benches/exchanges.py target/release/glance positions.parquet --count 6000
 
-Takes win, draw and loss of one glance (Search=policy, over UCI) and the pawns that captures win (as src/search/exchange.rs plays them out,
-here on python-chess), and fits the weights of src/search/exchange.rs on half of the positions by least squares: prints them with the squared
+Takes win, draw and loss of one glance (Search=policy, over UCI) and the pawns that captures win (as src/search/quiescence.rs plays them out,
+here on python-chess), and fits the weights of src/search/quiescence.rs on half of the positions by least squares: prints them with the squared
 error of win less loss, halved, on the other half. The Parquet files are Lichess's evaluations (fen, cp from White's side).
 Needs chess, pyarrow and numpy.
 """

@@ -7,12 +7,12 @@
 mod captures;
 mod checks;
 mod ends;
-mod exchange;
 mod lines;
 mod lookahead;
 mod mate;
 mod material;
 mod policy;
+mod quiescence;
 mod report;
 mod see;
 mod tactics;
@@ -20,11 +20,11 @@ mod task;
 mod tree;
 mod value;
 
-pub use exchange::Exchanges;
 pub use lookahead::{Guards, Lookahead};
 pub use mate::{find_mate, find_mate_by_checks, mating_move};
 pub use material::{balance, value};
 pub use policy::Policy;
+pub use quiescence::Exchanges;
 pub use report::{Line, MoveStats, Report, Score};
 pub use task::{Answer, Endings, Limits, Search, Task};
 pub use tree::{Branch, Halving, Kept, Tree};

@@ -7,8 +7,8 @@
 use shakmaty::{Chess, Move, Position};
 
 use super::checks::Checks;
-use super::exchange::{MATED, play_out, won};
 use super::material::value;
+use super::quiescence::{MATED, play_out, won};
 use super::see::loses;
 use crate::board::played;
 

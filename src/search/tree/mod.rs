@@ -13,7 +13,7 @@ mod nodes;
 mod run;
 mod walkers;
 
-use super::exchange::Exchanges;
+use super::quiescence::Exchanges;
 use super::report::Report;
 use super::task::{Answer, Search, Task};
 

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 
 use shakmaty::{Move, Position};
 
-use super::super::exchange::Exchanges;
 use super::super::mate::mating_move;
+use super::super::quiescence::Exchanges;
 use super::super::report::{MoveStats, Score};
 use super::super::tactics::Known;
 use crate::board::Game;

@@ -3,7 +3,7 @@
 use super::closer::Due;
 use crate::board::Game;
 use crate::evaluate::{Evaluation, Query, Stopped, Wdl};
-use crate::search::exchange::Exchanges;
+use crate::search::quiescence::Exchanges;
 use crate::search::report::Score;
 use crate::search::task::Task;
 

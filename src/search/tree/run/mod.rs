@@ -13,7 +13,7 @@ pub(super) use leaf::Leaf;
 pub(super) use over::NATURAL;
 
 use super::super::ends::judged;
-use super::super::exchange::Exchanges;
+use super::super::quiescence::Exchanges;
 use super::super::report::Score;
 use super::super::task::Task;
 use super::Tree;
