@@ -14,8 +14,8 @@ const ROWS: usize = 8;
 /// Pairs of numbers that a lane of a tile has.
 const PAIRS: usize = DEPTH / 2;
 
-/// Whether they are worth using where they are there: AMD's processors begin two a cycle (measured on Zen 5), Intel's half as many as of products in
-/// single precision (on Sapphire Rapids).
+/// Whether they are worth using where they are there: AMD's processors begin as many as in single precision (measured on Zen 5), Intel's half
+/// as many (on Sapphire Rapids).
 pub(super) fn are_fast() -> bool {
     static FAST: OnceLock<bool> = OnceLock::new();
     *FAST.get_or_init(|| {
