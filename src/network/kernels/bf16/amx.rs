@@ -5,7 +5,7 @@ use std::arch::x86_64::__cpuid_count;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
-use super::{LANES, Tile, pack};
+use super::{LANES, Product, pack};
 
 /// Whether this processor has tiles, and the system lets this process use them.
 pub(super) fn allowed() -> bool {
@@ -71,19 +71,12 @@ impl Amx {
         Amx(PhantomData)
     }
 
-    /// The sums of two by two tiles, `stride` numbers from row to row, which begin with what is there (`held`) or with nothing.
+    /// Sums up a product.
     ///
     /// # Safety
-    /// There must be `deep` tiles each, at least one, and 32 rows of 32 sums.
-    pub(super) unsafe fn multiply(
-        &self,
-        a: [*const Tile; 2],
-        b: [*const Tile; 2],
-        deep: usize,
-        sums: *mut f32,
-        stride: usize,
-        held: bool,
-    ) {
+    /// There must be what it says: the tiles, and the rows of sums.
+    pub(super) unsafe fn multiply(&self, product: Product) {
+        let Product { a, b, deep, sums, stride, held } = product;
         macro_rules! products {
             ($($begin:literal),+) => {
                 // SAFETY: `self` says that the tiles are there, the caller what is read and written.

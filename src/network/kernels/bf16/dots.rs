@@ -7,7 +7,7 @@ use std::arch::x86_64::{
 use std::mem::transmute;
 use std::sync::OnceLock;
 
-use super::{DEPTH, LANES, Tile, pack};
+use super::{DEPTH, LANES, Product, Tile, pack};
 
 /// Rows whose sums are kept in registers at a time, two vectors each.
 const ROWS: usize = 8;
@@ -35,19 +35,12 @@ impl Dots {
         Dots(())
     }
 
-    /// The sums of two by two tiles, `stride` numbers from row to row, which begin with what is there (`held`) or with nothing.
+    /// Sums up a product.
     ///
     /// # Safety
-    /// There must be `deep` tiles each, and 32 rows of 32 sums.
-    pub(super) unsafe fn multiply(
-        &self,
-        a: [*const Tile; 2],
-        b: [*const Tile; 2],
-        deep: usize,
-        sums: *mut f32,
-        stride: usize,
-        held: bool,
-    ) {
+    /// There must be what it says: the tiles, and the rows of sums.
+    pub(super) unsafe fn multiply(&self, product: Product) {
+        let Product { a, b, deep, sums, stride, held } = product;
         for row in (0..2 * LANES).step_by(ROWS) {
             // SAFETY: `self` says that the instructions are there; the rows of a tile lie one after another, as those of the sums.
             unsafe {

@@ -39,6 +39,20 @@ struct Tile([[u32; LANES]; LANES]);
 #[repr(C, align(64))]
 struct Square([[f32; SIDE]; SIDE]);
 
+/// Two by two tiles, to be multiplied, and where their sums go.
+#[derive(Clone, Copy)]
+struct Product {
+    /// Where each begins: so many tiles deep, at least one.
+    a: [*const Tile; 2],
+    b: [*const Tile; 2],
+    deep: usize,
+    /// 32 rows of 32 sums, `stride` numbers from row to row.
+    sums: *mut f32,
+    stride: usize,
+    /// Whether they begin with what is there, or with nothing.
+    held: bool,
+}
+
 /// Tiles of each sum that are gone through before the next rows and columns, so that all of them stay in the cache.
 const DEEP: usize = 16;
 /// Rows whose tiles are made before they are multiplied.
@@ -123,12 +137,13 @@ unsafe fn sum_up(
         let place = unsafe { place.add(column) };
         if size == [SIDE; 2] && factor == 1.0 {
             // SAFETY: both have `deep` tiles from there on; there are 32 rows of 32 numbers.
-            unsafe { unit.multiply(of_a, of_b, deep, place, length, add) };
+            unsafe { unit.multiply(Product { a: of_a, b: of_b, deep, sums: place, stride: length, held: add }) };
         } else {
             let mut square = Square([[0.0; SIDE]; SIDE]);
             // SAFETY: likewise, and the rows and columns that are there.
             unsafe {
-                unit.multiply(of_a, of_b, deep, square.0.as_mut_ptr().cast(), SIDE, false);
+                let sums = square.0.as_mut_ptr().cast();
+                unit.multiply(Product { a: of_a, b: of_b, deep, sums, stride: SIDE, held: false });
                 square.put(place, length, size, factor, add);
             }
         }

@@ -2,7 +2,7 @@
 
 use super::amx::{self, Amx};
 use super::dots::{self, Dots};
-use super::{Tile, pack};
+use super::{Product, pack};
 
 /// Instructions that multiply numbers in bfloat16, of those that are worth using.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,24 +46,16 @@ impl Unit {
         }
     }
 
-    /// The sums of two by two tiles, `stride` numbers from row to row, which begin with what is there (`held`) or with nothing.
+    /// Sums up a product.
     ///
     /// # Safety
-    /// There must be `deep` tiles each, at least one, and 32 rows of 32 sums.
-    pub(super) unsafe fn multiply(
-        &self,
-        a: [*const Tile; 2],
-        b: [*const Tile; 2],
-        deep: usize,
-        sums: *mut f32,
-        stride: usize,
-        held: bool,
-    ) {
+    /// There must be what it says: the tiles, and the rows of sums.
+    pub(super) unsafe fn multiply(&self, product: Product) {
         // SAFETY: the caller's word.
         unsafe {
             match self {
-                Unit::Amx(amx) => amx.multiply(a, b, deep, sums, stride, held),
-                Unit::Dots(dots) => dots.multiply(a, b, deep, sums, stride, held),
+                Unit::Amx(amx) => amx.multiply(product),
+                Unit::Dots(dots) => dots.multiply(product),
             }
         }
     }
@@ -99,13 +91,14 @@ mod tests {
                     assert_eq!(tiles.len(), SIDE / LANES * deep);
                     tiles
                 });
-                let [a_tiles, b_tiles] = [pair(&tiles[0], 0, deep), pair(&tiles[1], 0, deep)];
+                let [of_a, of_b] = [pair(&tiles[0], 0, deep), pair(&tiles[1], 0, deep)];
                 let wanted = plain(a, b.transposed());
                 for held in [false, true] {
                     let stride = SIDE + 3;
                     let mut sums = vec![5.0; SIDE * stride];
+                    let product = Product { a: of_a, b: of_b, deep, sums: sums.as_mut_ptr(), stride, held };
                     // SAFETY: there are so many tiles each, and rows with three numbers more.
-                    unsafe { unit.multiply(a_tiles, b_tiles, deep, sums.as_mut_ptr(), stride, held) };
+                    unsafe { unit.multiply(product) };
                     for (row, wanted) in sums.chunks(stride).zip(wanted.chunks(SIDE)) {
                         let begin = if held { 5.0 } else { 0.0 };
                         assert!(row.iter().zip(wanted).all(|(x, wanted)| *x == begin + wanted));
