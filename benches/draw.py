@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Draws the README's pictures: a position with the network's moves as arrows, and what each run of training added,
-which it also prints as the table of the weights' card.
+which it also prints as the table of weights/runs.md.
 
     python3 benches/draw.py target/release/glance weights/runs.csv weights
 
@@ -53,7 +53,7 @@ def position(engine, out):
 
 
 def table(path):
-    """The same runs as the table of the weights' card."""
+    """The same runs as the table of weights/runs.md."""
     head = [
         "run", "minutes", "million positions (steps)", "recipe", "peak, seed", "begins from",
         "policy loss: engines", "online", "over the board", "positions", "value loss, online",

@@ -47,7 +47,7 @@ pub struct Tree {
 
 impl Default for Tree {
     fn default() -> Tree {
-        // Set by games of the shipped network: benches/README.md has them.
+        // Set by games of the shipped network: benches/search.md has them.
         let halving = Halving { below: 100, most: 4, visit: 50.0, scale: 1.0 };
         let effort = Effort { falling: 8.0, doubt: 1.25, sure: 0.6 };
         Tree {

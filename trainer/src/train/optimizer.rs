@@ -97,7 +97,7 @@ type Matrix<B> = (Vec<ParamId>, OptimizerAdaptor<Muon<<B as AutodiffBackend>::In
 
 /// Added to every number of a gradient; most of them stay what they are. Where a gradient is zero for good (of a hidden number that
 /// nothing lights any more), its averages would otherwise fade until they are denormal, and stay so: processors are slow with such
-/// numbers (`benches/README.md`).
+/// numbers (`benches/network.md`).
 const TRACE: f32 = 1e-15;
 
 /// An optimiser with what it remembers.
