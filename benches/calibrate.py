@@ -6,7 +6,7 @@
     python3 benches/calibrate.py fit out/*.pgn
     python3 benches/calibrate.py summary weights/calibration.csv out/*.pgn > new.csv
     python3 benches/calibrate.py dial out/*.pgn > weights/dial.json
-    python3 benches/calibrate.py plot out/*.pgn > calibration.svg      # needs matplotlib; dial needs numpy
+    python3 benches/calibrate.py plot out/*.pgn > calibration.svg      # needs matplotlib
 
 A PLAYER is `sf:1500` (Stockfish at that UCI_Elo), `g:1500` (Glance at that UCI_Elo), `s:NETWORK,TEMPERATURE,NODES,RELIANCE`
 (a style, given to Glance as a DialFile of its own), `e:NETWORK,…` (the same style of the earlier network that `--earlier` names), `fairy:-5` (Fairy-Stockfish at that Skill Level), or `uci:COMMAND,depth=1` (any
@@ -245,51 +245,12 @@ def plot(args):
     figure.savefig(sys.stdout.buffer, format="svg")
 
 
-def smoothed(games, ratings, families, place):
-    """The ratings of each family of players, taken to follow a parabola in `place`: what generalised least squares makes of the likeliest ratings.
-
-    How far each can be trusted is the Fisher information of the games under those ratings, so that what a player learns from many games
-    corrects its neighbours that played few.
-    """
-    import numpy as np
-
-    free = [p for p in ratings if p != ANCHOR]
-    at = {p: i for i, p in enumerate(free)}
-    information = np.eye(len(free)) * 1e-6
-    for one, other, _ in games:
-        expected = 1 / (1 + math.exp(TEN * (ratings[other] - ratings[one])))
-        weight = expected * (1 - expected) * TEN**2
-        for p, q in ((one, other), (other, one)):
-            if p in at:
-                information[at[p], at[p]] += weight
-                if q in at:
-                    information[at[p], at[q]] -= weight
-    columns = []
-    for names in families:
-        for power in range(min(3, len(names))):
-            columns.append(np.zeros(len(free)))
-            for p in names:
-                columns[-1][at[p]] = place(p) ** power
-    in_families = [p for names in families for p in names]
-    columns += [np.eye(len(free))[at[p]] for p in free if p not in in_families]
-    design = np.stack(columns, axis=1)
-    found = np.array([ratings[p] for p in free])
-    fitted = design @ np.linalg.solve(design.T @ information @ design, design.T @ information @ found)
-    return {p: float(fitted[at[p]]) for p in in_families}
-
-
 def dial(args):
-    """The styles at their ratings, in the order of their strength by the settings; a rating below the one before counts with it.
-
-    Styles of one network that search are settings of one curve, and are rated as such.
-    """
+    """The styles at their ratings, in the order of their strength by the settings; a rating below the one before counts with it."""
     games = results(args.pgn)
     ratings = rate(games)
-    styles = {p: style(p, args.cut) for p in ratings if p.startswith((STYLE, EARLIER))}
-    # One position is the root's alone, and says nothing of the moves.
-    searching = [[p for p in styles if p.startswith(kind) and styles[p]["nodes"] > 1] for kind in (STYLE, EARLIER)]
-    ratings |= smoothed(games, ratings, searching, lambda p: math.log2(styles[p]["nodes"] + 1))
-    names = sorted((p for p in styles if p.startswith(STYLE)), key=lambda p: (styles[p]["nodes"], styles[p]["reliance"], ratings[p]))
+    styles = {p: style(p, args.cut) for p in ratings if p.startswith(STYLE)}
+    names = sorted(styles, key=lambda p: (styles[p]["nodes"], styles[p]["reliance"], ratings[p]))
     blocks = []
     for name in names:
         blocks.append([[name], ratings[name]])
