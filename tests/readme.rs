@@ -2,18 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// All pages of the project.
-const PAGES: [&str; 9] = [
-    "README.md",
-    "benches/README.md",
-    "benches/matches.md",
-    "benches/network.md",
-    "benches/search.md",
-    "trainer/README.md",
-    "weights/README.md",
-    "weights/dial.md",
-    "weights/runs.md",
-];
+/// The folders that have pages.
+const FOLDERS: [&str; 5] = ["", "benches", "tablebases", "trainer", "weights"];
 
 fn here(path: impl AsRef<Path>) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -21,6 +11,12 @@ fn here(path: impl AsRef<Path>) -> PathBuf {
 
 fn read(page: &Path) -> String {
     std::fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()))
+}
+
+/// All pages of the project.
+fn pages() -> impl Iterator<Item = PathBuf> {
+    let files = FOLDERS.into_iter().flat_map(|folder| std::fs::read_dir(here(folder)).expect(folder));
+    files.map(|file| file.expect("readable").path()).filter(|path| path.extension().is_some_and(|end| end == "md"))
 }
 
 /// What follows `](` up to `)`, of every link that does not leave the project.
@@ -50,16 +46,14 @@ fn the_table_of_options_is_the_programs() {
 #[test]
 fn links_between_pages_lead_somewhere() {
     let mut followed = 0;
-    for page in PAGES {
-        for link in links(&read(&here(page))) {
+    for page in pages() {
+        for link in links(&read(&page)) {
             let (file, heading) = link.split_once('#').map_or((link, None), |(file, heading)| (file, Some(heading)));
-            let target = match file {
-                "" => here(page),
-                file => here(page).with_file_name("").join(file),
-            };
-            assert!(target.exists(), "{page}: {link}");
+            let target = if file.is_empty() { page.clone() } else { page.with_file_name(file) };
+            let name = page.display();
+            assert!(target.exists(), "{name}: {link}");
             if let Some(heading) = heading {
-                assert!(headings(&read(&target)).iter().any(|title| title == heading), "{page}: no heading for {link}");
+                assert!(headings(&read(&target)).iter().any(|title| title == heading), "{name}: no heading for {link}");
             }
             followed += 1;
         }
