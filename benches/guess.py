@@ -118,7 +118,7 @@ def main():
     flat = lambda games: [player for game in games for player in game]
     learnt, held = flat(games[: len(games) // 2]), flat(games[len(games) // 2 :])
     numbers = fitted(learnt)
-    print(f"fitted on {len(learnt)} players: prior {numbers[0]:.0f} ± {numbers[1]:.0f}, weight {numbers[2]:.2f}, of an equal {numbers[3]:.2f}")
+    print(f"fitted on {len(learnt)} players: prior {numbers[0]:.0f} ± {numbers[1]:.0f}, weight {numbers[2]:.3f}, of an equal {numbers[3]:.3f}")
     for rating in SIGNALS:
         strengths = [s for p in flat(games) if abs(p.rated - rating) < NEAR for s in p.strengths]
         if strengths:
