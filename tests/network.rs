@@ -154,7 +154,13 @@ fn a_network_with_edges_says_the_same_until_it_is_trained() {
 
 #[test]
 fn edges_are_the_same_in_bytes() {
-    let weights = std::fs::read("tests/fixtures/glance-edges.safetensors").expect("a fixture");
+    for name in ["glance-edges", "glance-ahead"] {
+        same_in_bytes(name);
+    }
+}
+
+fn same_in_bytes(name: &str) {
+    let weights = std::fs::read(format!("tests/fixtures/{name}.safetensors")).expect("a fixture");
     let network = load::<Flex>(&weights, &Default::default()).expect("weights");
     assert!(Int8::of(&network).is_some());
     let [int8, flex] = [BackendName::Int8, BackendName::Flex].map(|name| open(&weights, name, 1).expect("weights"));

@@ -1,10 +1,14 @@
 //! How men bear on squares, as the edges of a graph: what a network's squares may look at each other by.
 
+use std::cell::OnceCell;
+
 use serde::{Deserialize, Serialize};
 use shakmaty::attacks::attacks;
 use shakmaty::{Bitboard, Board, Color, Piece, Role, Square};
 
-use super::exchange::{gains, promotes};
+use super::consequences::Consequences;
+use super::exchange::gains;
+use super::ways::{after, checks, pushes, ways};
 
 /// How the man on one square bears on another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +26,14 @@ pub enum Edge {
     Wins,
     /// A man that may go there, if it is not pinned, and the other king is in check then.
     Checks,
+    /// A man that may go there, and the other king is mated then.
+    Mates,
+    /// A man that may go there, if it is not pinned, and then nothing that the other may take, there or elsewhere, wins it more than was taken.
+    Sound,
+    /// A man that may go there, if it is not pinned, and then its side would win by taking where before it would not.
+    Threatens,
+    /// A man that may go there, if it is not pinned, and so threatens two men that are no pawns, or one and the king.
+    Forks,
 }
 
 impl Edge {
@@ -34,33 +46,51 @@ impl Edge {
     /// The same for several kinds.
     pub fn all(kinds: &[Edge], board: &[u8; 64]) -> Vec<[u64; 64]> {
         let board = placed(board);
-        kinds.iter().map(|kind| kind.between(&board)).collect()
+        let consequences = OnceCell::new();
+        kinds.iter().map(|kind| kind.sets(&board, &consequences)).collect()
     }
 
     /// The same of a board that was [`placed`].
     pub(super) fn between(self, board: &Board) -> [u64; 64] {
-        let mut sets = [0; 64];
-        for (square, man) in board {
-            let set = match self {
-                Edge::Attacks => attacks(square, man, board.occupied()),
-                Edge::XRays => {
-                    let direct = attacks(square, man, board.occupied());
-                    attacks(square, man, board.occupied() & !direct) & !direct
-                }
-                Edge::Pushes => pushes(square, man, board.occupied()),
-                Edge::Safe => moves(board, square, man).into_iter().filter(|&to| gains(board, square, to, 0)).collect(),
-                Edge::Wins => {
-                    let taking = moves(board, square, man) & board.by_color(!man.color);
-                    taking.into_iter().filter(|&to| gains(board, square, to, 1)).collect()
-                }
-                Edge::Checks => {
-                    moves(board, square, man).into_iter().filter(|&to| checks(board, square, man, to)).collect()
-                }
-            };
-            sets[square.to_usize()] = set.0;
-        }
-        sets
+        self.sets(board, &OnceCell::new())
     }
+
+    /// The same, where what moves leave on the board is worked out once for all kinds that want it.
+    fn sets(self, board: &Board, consequences: &OnceCell<Consequences>) -> [u64; 64] {
+        let consequences = || consequences.get_or_init(|| Consequences::of(board));
+        match self {
+            Edge::Attacks => by_man(board, |square, man| attacks(square, man, board.occupied())),
+            Edge::XRays => by_man(board, |square, man| {
+                let direct = attacks(square, man, board.occupied());
+                attacks(square, man, board.occupied() & !direct) & !direct
+            }),
+            Edge::Pushes => by_man(board, |square, man| pushes(square, man, board.occupied())),
+            Edge::Safe => by_man(board, |square, man| {
+                ways(board, square, man).into_iter().filter(|&to| gains(board, square, to, 0)).collect()
+            }),
+            Edge::Wins => by_man(board, |square, man| {
+                let taking = ways(board, square, man) & board.by_color(!man.color);
+                taking.into_iter().filter(|&to| gains(board, square, to, 1)).collect()
+            }),
+            Edge::Checks => by_man(board, |square, man| {
+                let checking = |&to: &Square| checks(&after(board, square, man, to), man.color);
+                ways(board, square, man).into_iter().filter(checking).collect()
+            }),
+            Edge::Mates => consequences().mates,
+            Edge::Sound => consequences().sound,
+            Edge::Threatens => consequences().threatens,
+            Edge::Forks => consequences().forks,
+        }
+    }
+}
+
+/// Of each square what is seen of the man on it.
+fn by_man(board: &Board, seen: impl Fn(Square, Piece) -> Bitboard) -> [u64; 64] {
+    let mut sets = [0; 64];
+    for (square, man) in board {
+        sets[square.to_usize()] = seen(square, man).0;
+    }
+    sets
 }
 
 /// The men that a board's codes stand for.
@@ -79,36 +109,6 @@ fn man(code: u8) -> Option<Piece> {
     let index = usize::from(code.checked_sub(1)?);
     let color = *[Color::White, Color::Black].get(index / Role::ALL.len())?;
     Some(Role::ALL[index % Role::ALL.len()].of(color))
-}
-
-/// Where a man may go, if its king is none the worse for it; castling and en passant are left out.
-fn moves(board: &Board, square: Square, man: Piece) -> Bitboard {
-    let set = attacks(square, man, board.occupied());
-    match man.role {
-        Role::Pawn => set & board.by_color(!man.color) | pushes(square, man, board.occupied()),
-        _ => set & !board.by_color(man.color),
-    }
-}
-
-/// Whether the other's king is in check once a man has gone from one square to another: by it or by what stood behind it.
-fn checks(board: &Board, from: Square, man: Piece, to: Square) -> bool {
-    let Some(king) = board.king_of(!man.color).filter(|&king| king != to) else { return false };
-    let mut after = board.clone();
-    after.discard_piece_at(from);
-    after.set_piece_at(to, if promotes(man.role, to) { Role::Queen.of(man.color) } else { man });
-    after.attacks_to(king, man.color, after.occupied()).any()
-}
-
-/// Where a pawn may go without taking.
-fn pushes(square: Square, man: Piece, occupied: Bitboard) -> Bitboard {
-    let ahead = |square: Square| {
-        let next = square.offset(man.color.fold_wb(8, -8))?;
-        (!occupied.contains(next)).then_some(next)
-    };
-    let first = ahead(square).filter(|_| man.role == Role::Pawn);
-    let home = man.color.fold_wb(shakmaty::Rank::Second, shakmaty::Rank::Seventh);
-    let second = first.filter(|_| square.rank() == home).and_then(ahead);
-    first.into_iter().chain(second).collect()
 }
 
 #[cfg(test)]

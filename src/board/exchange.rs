@@ -1,7 +1,9 @@
 //! What taking on a square comes to: static exchange evaluation, by the threshold rule that Stockfish uses.
 
-use shakmaty::attacks::{bishop_attacks, rook_attacks};
-use shakmaty::{Bitboard, Board, Role, Square};
+use shakmaty::attacks::{bishop_attacks, king_attacks, knight_attacks, pawn_attacks, rook_attacks};
+use shakmaty::{Bitboard, Board, Color, Role, Square};
+
+use super::ways::promotes;
 
 /// Pawns that a man is worth: 1, 3, 3, 5, 9; a king counts for nothing.
 pub(crate) fn worth(role: Role) -> i8 {
@@ -14,21 +16,15 @@ pub(crate) fn worth(role: Role) -> i8 {
     }
 }
 
-/// Whether a man that goes to a square is another there.
-pub(super) fn promotes(role: Role, to: Square) -> bool {
-    role == Role::Pawn && Bitboard::BACKRANKS.contains(to)
-}
-
 /// Whether the man on a square, if it goes to another, comes out at least so many pawns ahead when both sides then take there with their
 /// cheapest men, and stop when they like. Pins are not seen, nor is what else is attacked, nor taking en passant; a pawn that arrives
 /// promotes to a queen. A king must not go where it can be taken.
 pub(crate) fn gains(board: &Board, from: Square, to: Square, least: i8) -> bool {
     let Some(man) = board.piece_at(from) else { return false };
-    let mut occupied = (board.occupied() ^ Bitboard::from_square(from)) | Bitboard::from_square(to);
-    let mut attackers = board.attacks_to(to, man.color, occupied) | board.attacks_to(to, !man.color, occupied);
     let taken = board.role_at(to).map_or(0, worth);
-    let protected = || (attackers & occupied & board.by_color(!man.color)).any();
+    let mut occupied = (board.occupied() ^ Bitboard::from_square(from)) | Bitboard::from_square(to);
     if man.role == Role::King {
+        let protected = || (board.attacks_to(to, !man.color, occupied) & occupied).any();
         return taken >= least && !protected();
     }
     let stands = worth(if promotes(man.role, to) { Role::Queen } else { man.role });
@@ -44,6 +40,7 @@ pub(crate) fn gains(board: &Board, from: Square, to: Square, least: i8) -> bool 
     }
     let diagonal = board.bishops() | board.queens();
     let straight = board.rooks() | board.queens();
+    let mut attackers = attackers(board, to, occupied);
     let mut side = !man.color;
     // Whether the one that began has what it needs if nobody takes any more.
     let mut pays = true;
@@ -73,6 +70,16 @@ pub(crate) fn gains(board: &Board, from: Square, to: Square, least: i8) -> bool 
         }
         side = !side;
     }
+}
+
+/// The men of both sides that attack a square, where men stand on some.
+fn attackers(board: &Board, to: Square, occupied: Bitboard) -> Bitboard {
+    let pawns = |color: Color| pawn_attacks(!color, to) & board.by_color(color);
+    rook_attacks(to, occupied) & (board.rooks() | board.queens())
+        | bishop_attacks(to, occupied) & (board.bishops() | board.queens())
+        | knight_attacks(to) & board.knights()
+        | king_attacks(to) & board.kings()
+        | (pawns(Color::White) | pawns(Color::Black)) & board.pawns()
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 
 mod attacks;
 mod conditions;
+mod consequences;
 mod edges;
 mod exchange;
 mod features;
@@ -25,6 +26,7 @@ mod pgn;
 mod polyglot;
 mod time;
 mod vocabulary;
+mod ways;
 
 pub use attacks::{ATTACKS, attacked};
 pub use conditions::{Conditions, Pool, Seat};

@@ -1,0 +1,43 @@
+//! Where men may go, whatever that means for their own king: castling and en passant are left out.
+
+use shakmaty::attacks::attacks;
+use shakmaty::{Bitboard, Board, Color, Piece, Rank, Role, Square};
+
+/// Where a man may go.
+pub(super) fn ways(board: &Board, square: Square, man: Piece) -> Bitboard {
+    let set = attacks(square, man, board.occupied());
+    match man.role {
+        Role::Pawn => set & board.by_color(!man.color) | pushes(square, man, board.occupied()),
+        _ => set & !board.by_color(man.color),
+    }
+}
+
+/// Where a pawn may go without taking.
+pub(super) fn pushes(square: Square, man: Piece, occupied: Bitboard) -> Bitboard {
+    let ahead = |square: Square| {
+        let next = square.offset(man.color.fold_wb(8, -8))?;
+        (!occupied.contains(next)).then_some(next)
+    };
+    let first = ahead(square).filter(|_| man.role == Role::Pawn);
+    let home = man.color.fold_wb(Rank::Second, Rank::Seventh);
+    let second = first.filter(|_| square.rank() == home).and_then(ahead);
+    first.into_iter().chain(second).collect()
+}
+
+/// Whether a man that goes to a square is another there.
+pub(super) fn promotes(role: Role, to: Square) -> bool {
+    role == Role::Pawn && Bitboard::BACKRANKS.contains(to)
+}
+
+/// The board once a man has gone to a square; a pawn that arrives is a queen.
+pub(super) fn after(board: &Board, from: Square, man: Piece, to: Square) -> Board {
+    let mut after = board.clone();
+    after.discard_piece_at(from);
+    after.set_piece_at(to, if promotes(man.role, to) { Role::Queen.of(man.color) } else { man });
+    after
+}
+
+/// Whether a side checks the other, if that has a king.
+pub(super) fn checks(board: &Board, color: Color) -> bool {
+    board.king_of(!color).is_some_and(|king| board.attacks_to(king, color, board.occupied()).any())
+}
