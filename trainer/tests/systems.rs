@@ -50,6 +50,7 @@ fn systems_have_their_authors_sizes() {
         "glance",
         "glance-deep",
         "glance-small",
+        "glance-small-ahead",
         "glance-small-attacks",
         "glance-small-edges",
         "glance-small-more",

@@ -158,11 +158,11 @@ pub fn recipes(folder: &Path) -> Vec<(String, Recipe)> {
     found
 }
 
-/// Every tiny system, and Glance's with everything that it can be shown of attacks.
+/// Every tiny system, and Glance's with everything that it can be shown of attacks and moves.
 pub fn tiny() -> Vec<(String, Recipe)> {
     let systems = Path::new(env!("CARGO_MANIFEST_DIR")).join("systems");
     let mut all = recipes(&systems.join("tiny"));
-    all.extend(recipes(&systems.join("choices")).into_iter().filter(|(name, _)| name == "glance-edges-of-moves"));
+    all.extend(recipes(&systems.join("choices")).into_iter().filter(|(name, _)| name == "glance-ahead"));
     all
 }
 
