@@ -2,7 +2,8 @@
 
 use shakmaty::attacks::{bishop_attacks, knight_attacks, rook_attacks};
 use shakmaty::{
-    Bitboard, Board, ByColor, CastlingMode, Chess, Color, FromSetup, Piece, Position, Rank, Role, Setup, Square,
+    Bitboard, Board, ByColor, CastlingMode, Chess, Color, FromSetup, Piece, Position, PositionError, Rank, Role, Setup,
+    Square,
 };
 
 use super::exchange::{gains, worth};
@@ -141,8 +142,8 @@ fn bystanders(board: &Board) -> [Bitboard; 64] {
 fn mates(board: Board, color: Color) -> bool {
     let setup = Setup { board, turn: !color, ..Setup::empty() };
     let position = Chess::from_setup(setup, CastlingMode::Standard)
-        .or_else(|error| error.ignore_too_much_material())
-        .or_else(|error| error.ignore_impossible_check());
+        .or_else(PositionError::ignore_too_much_material)
+        .or_else(PositionError::ignore_impossible_check);
     position.is_ok_and(|position| position.is_checkmate())
 }
 
