@@ -6,8 +6,8 @@ use shakmaty::{
     Square,
 };
 
-use super::exchange::{gains, worth};
-use super::ways::{after, checks, promotes, ways};
+use super::exchange::{attackers, cheapest, gains, takes, worth};
+use super::ways::{after, checks, ways};
 
 /// Of each man's square the set of those where it may go with one consequence or another.
 #[derive(Clone, Debug)]
@@ -92,8 +92,7 @@ impl Before<'_> {
 
     /// Whether the other then wins more by taking, anywhere, than the man took.
     fn loses(&self, after: &Board, man: Piece, to: Square, touched: Bitboard, opens: bool) -> bool {
-        let promoted = if promotes(man.role, to) { worth(Role::Queen) - worth(Role::Pawn) } else { 0 };
-        let taken = self.board.role_at(to).map_or(0, worth) + promoted;
+        let taken = takes(self.board, man, to);
         let attacked = if opens { Bitboard::FULL } else { *self.attacked.get(!man.color) };
         let own = after.by_color(man.color) & attacked;
         let winnings = self.winnings.get(!man.color);
@@ -115,8 +114,7 @@ fn bystanders(board: &Board) -> [Bitboard; 64] {
     let mut of = [Bitboard::EMPTY; 64];
     let (diagonal, straight) = (board.bishops() | board.queens(), board.rooks() | board.queens());
     for man in board.occupied() {
-        let attackers = board.attacks_to(man, Color::White, board.occupied())
-            | board.attacks_to(man, Color::Black, board.occupied());
+        let attackers = attackers(board, man, board.occupied());
         let mut matter = attackers;
         // A line ends at the first man that may not take, and leave it open, in its turn.
         let mut line = |attacks: fn(Square, Bitboard) -> Bitboard, sliders: Bitboard, mut open: Bitboard| {
@@ -172,8 +170,7 @@ fn winnable(board: &Board, color: Color, on: Bitboard, least: i8) -> impl Iterat
             return false;
         }
         let men = board.attacks_to(square, color, board.occupied());
-        let cheapest = Role::ALL.into_iter().find_map(|role| (men & board.by_role(role)).first());
-        cheapest.is_some_and(|from| gains(board, from, square, least))
+        cheapest(board, men).is_some_and(|(_, from)| gains(board, from, square, least))
     };
     (board.by_color(!color) & !board.kings() & on).into_iter().filter(wins)
 }
@@ -231,7 +228,7 @@ mod tests {
         for (from, man) in board {
             for to in ways(board, from, man) {
                 let after = after(board, from, man, to);
-                let promoted = if promotes(man.role, to) { 8 } else { 0 };
+                let promoted = if after.role_at(to) == Some(man.role) { 0 } else { 8 };
                 let taken = board.role_at(to).map_or(0, worth) + promoted;
                 let all = |board, color, least| winnable(board, color, Bitboard::FULL, least).collect::<Bitboard>();
                 let threats = all(&after, man.color, 1) & !all(board, man.color, 1);

@@ -1,9 +1,9 @@
 //! What taking on a square comes to: static exchange evaluation, by the threshold rule that Stockfish uses.
 
 use shakmaty::attacks::{bishop_attacks, king_attacks, knight_attacks, pawn_attacks, rook_attacks};
-use shakmaty::{Bitboard, Board, Color, Role, Square};
+use shakmaty::{Bitboard, Board, Color, Piece, Role, Square};
 
-use super::ways::promotes;
+use super::ways::arrived;
 
 /// Pawns that a man is worth: 1, 3, 3, 5, 9; a king counts for nothing.
 pub(crate) fn worth(role: Role) -> i8 {
@@ -16,19 +16,28 @@ pub(crate) fn worth(role: Role) -> i8 {
     }
 }
 
+/// Pawns that a man is ahead by once it has gone to a square: what it takes there, and what it becomes.
+pub(super) fn takes(board: &Board, man: Piece, to: Square) -> i8 {
+    board.role_at(to).map_or(0, worth) + worth(arrived(man, to).role) - worth(man.role)
+}
+
+/// The cheapest of some men, and where it stands.
+pub(super) fn cheapest(board: &Board, men: Bitboard) -> Option<(Role, Square)> {
+    Role::ALL.into_iter().find_map(|role| Some((role, (men & board.by_role(role)).first()?)))
+}
+
 /// Whether the man on a square, if it goes to another, comes out at least so many pawns ahead when both sides then take there with their
 /// cheapest men, and stop when they like. Pins are not seen, nor is what else is attacked, nor taking en passant; a pawn that arrives
 /// promotes to a queen. A king must not go where it can be taken.
 pub(crate) fn gains(board: &Board, from: Square, to: Square, least: i8) -> bool {
     let Some(man) = board.piece_at(from) else { return false };
-    let taken = board.role_at(to).map_or(0, worth);
+    let gain = takes(board, man, to);
     let mut occupied = (board.occupied() ^ Bitboard::from_square(from)) | Bitboard::from_square(to);
     if man.role == Role::King {
         let protected = || (board.attacks_to(to, !man.color, occupied) & occupied).any();
-        return taken >= least && !protected();
+        return gain >= least && !protected();
     }
-    let stands = worth(if promotes(man.role, to) { Role::Queen } else { man.role });
-    let gain = taken + stands - worth(man.role);
+    let stands = worth(arrived(man, to).role);
     // How far the side that took last is beyond what it needs, before and after what took is lost as well.
     let beyond = gain - least;
     if beyond < 0 {
@@ -47,8 +56,7 @@ pub(crate) fn gains(board: &Board, from: Square, to: Square, least: i8) -> bool 
     loop {
         attackers &= occupied;
         let own = attackers & board.by_color(side);
-        let cheapest = Role::ALL.into_iter().find_map(|role| Some((role, (own & board.by_role(role)).first()?)));
-        let Some((role, square)) = cheapest else { return pays };
+        let Some((role, square)) = cheapest(board, own) else { return pays };
         pays = !pays;
         if role == Role::King {
             // It may take only what is not protected.
@@ -73,7 +81,7 @@ pub(crate) fn gains(board: &Board, from: Square, to: Square, least: i8) -> bool 
 }
 
 /// The men of both sides that attack a square, where men stand on some.
-fn attackers(board: &Board, to: Square, occupied: Bitboard) -> Bitboard {
+pub(super) fn attackers(board: &Board, to: Square, occupied: Bitboard) -> Bitboard {
     let pawns = |color: Color| pawn_attacks(!color, to) & board.by_color(color);
     rook_attacks(to, occupied) & (board.rooks() | board.queens())
         | bishop_attacks(to, occupied) & (board.bishops() | board.queens())

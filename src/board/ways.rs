@@ -24,16 +24,17 @@ pub(super) fn pushes(square: Square, man: Piece, occupied: Bitboard) -> Bitboard
     first.into_iter().chain(second).collect()
 }
 
-/// Whether a man that goes to a square is another there.
-pub(super) fn promotes(role: Role, to: Square) -> bool {
-    role == Role::Pawn && Bitboard::BACKRANKS.contains(to)
+/// What a man is once it has gone to a square: a pawn that arrives is a queen.
+pub(super) fn arrived(man: Piece, to: Square) -> Piece {
+    let promotes = man.role == Role::Pawn && Bitboard::BACKRANKS.contains(to);
+    if promotes { Role::Queen.of(man.color) } else { man }
 }
 
-/// The board once a man has gone to a square; a pawn that arrives is a queen.
+/// The board once a man has gone to a square.
 pub(super) fn after(board: &Board, from: Square, man: Piece, to: Square) -> Board {
     let mut after = board.clone();
     after.discard_piece_at(from);
-    after.set_piece_at(to, if promotes(man.role, to) { Role::Queen.of(man.color) } else { man });
+    after.set_piece_at(to, arrived(man, to));
     after
 }
 
