@@ -154,7 +154,7 @@ fn a_network_with_edges_says_the_same_until_it_is_trained() {
 
 #[test]
 fn edges_are_the_same_in_bytes() {
-    for name in ["glance-edges", "glance-ahead"] {
+    for name in ["glance-edges", "glance-ahead", "glance-outlook"] {
         same_in_bytes(name);
     }
 }

@@ -60,7 +60,7 @@ fn systems() -> Vec<(String, Network<Flex>, Vec<Case>)> {
             found.push((name, network, serde_json::from_str(&text).expect("cases")));
         }
     }
-    assert_eq!(found.len(), 13);
+    assert_eq!(found.len(), 14);
     found
 }
 
@@ -103,7 +103,7 @@ fn every_system_says_what_its_twin_says() {
                 close(&format!("{name}, the router's losses"), auxiliary.into_scalar(), case.auxiliary);
             }
         }
-        assert_eq!(features.len(), 9);
+        assert_eq!(features.len(), 10);
     }
 }
 

@@ -1,12 +1,10 @@
 //! What moves leave on the board: what either side may then win by taking, and whether a king is mated.
 
 use shakmaty::attacks::{bishop_attacks, knight_attacks, rook_attacks};
-use shakmaty::{
-    Bitboard, Board, ByColor, CastlingMode, Chess, Color, FromSetup, Piece, Position, PositionError, Rank, Role, Setup,
-    Square,
-};
+use shakmaty::{Bitboard, Board, ByColor, Color, Piece, Rank, Role, Square};
 
-use super::exchange::{attackers, cheapest, gains, takes, worth};
+use super::exchange::{attackers, cheapest, gains, reach, takes, worth};
+use super::mate::mates;
 use super::ways::{after, checks, ways};
 
 /// Of each man's square the set of those where it may go with one consequence or another.
@@ -70,10 +68,7 @@ impl Before<'_> {
         Before {
             board,
             bystanders: bystanders(board),
-            attacked: ByColor::new_with(|color| {
-                let men = board.by_color(color).into_iter();
-                men.fold(Bitboard::EMPTY, |set, square| set | board.attacks_from(square))
-            }),
+            attacked: ByColor::new_with(|color| reach(board, color)),
             winnings: ByColor::new_with(|color| winnings(board, color)),
         }
     }
@@ -136,15 +131,6 @@ fn bystanders(board: &Board) -> [Bitboard; 64] {
     of
 }
 
-/// Whether a side that has just moved has mated the other; never where its own king could be taken. En passant is no way out here.
-fn mates(board: Board, color: Color) -> bool {
-    let setup = Setup { board, turn: !color, ..Setup::empty() };
-    let position = Chess::from_setup(setup, CastlingMode::Standard)
-        .or_else(PositionError::ignore_too_much_material)
-        .or_else(PositionError::ignore_impossible_check);
-    position.is_ok_and(|position| position.is_checkmate())
-}
-
 /// Of each man of the other but its king, what a side wins by taking it, its cheapest man first: in pawns, 0 if it wins nothing.
 fn winnings(board: &Board, color: Color) -> [i8; 64] {
     let mut most = [0; 64];
@@ -177,21 +163,15 @@ fn winnable(board: &Board, color: Color, on: Bitboard, least: i8) -> impl Iterat
 
 #[cfg(test)]
 mod tests {
+    use shakmaty::Position;
+
     use super::*;
+    use crate::board::ways::testing::{at, two_plies_on};
     use crate::board::{Game, played};
 
     fn of(fen: &str) -> (Consequences, Game) {
         let game = Game::from_fen(fen).expect(fen);
         (Consequences::of(game.position().board()), game)
-    }
-
-    fn square(name: &str) -> Square {
-        name.parse().expect(name)
-    }
-
-    /// What the set of a man's square holds, by name.
-    fn at(sets: &[u64; 64], from: &str) -> Vec<String> {
-        Bitboard(sets[square(from).to_usize()]).into_iter().map(|to| to.to_string()).collect()
     }
 
     #[test]
@@ -251,19 +231,13 @@ mod tests {
             "3rr1k1/pp3ppp/2n1bq2/8/1b1P4/2NB1N2/PP1Q1PPP/R3R1K1 b - - 0 1",
             "1n2k2r/P5P1/4q3/2R1b3/2R5/2Q5/p3B2p/1N2K1N1 w - - 0 1",
         ] {
-            let (_, game) = of(fen);
-            for first in game.position().legal_moves() {
-                let next = played(game.position(), first);
-                for second in next.legal_moves() {
-                    let position = played(&next, second);
-                    let (found, expected) = (Consequences::of(position.board()), anew(position.board()));
-                    assert_eq!(found.sound, expected.sound, "{first} {second} in {fen}");
-                    assert_eq!(found.threatens, expected.threatens, "{first} {second} in {fen}");
-                    assert_eq!(found.forks, expected.forks, "{first} {second} in {fen}");
-                    for (count, sets) in counts.iter_mut().zip([found.sound, found.threatens, found.forks, found.mates])
-                    {
-                        *count += sets.iter().map(|set| set.count_ones()).sum::<u32>();
-                    }
+            for (moves, position) in two_plies_on(fen) {
+                let (found, expected) = (Consequences::of(position.board()), anew(position.board()));
+                assert_eq!(found.sound, expected.sound, "{moves} in {fen}");
+                assert_eq!(found.threatens, expected.threatens, "{moves} in {fen}");
+                assert_eq!(found.forks, expected.forks, "{moves} in {fen}");
+                for (count, sets) in counts.iter_mut().zip([found.sound, found.threatens, found.forks, found.mates]) {
+                    *count += sets.iter().map(|set| set.count_ones()).sum::<u32>();
                 }
             }
         }

@@ -8,6 +8,7 @@ use shakmaty::{Bitboard, Board, Color, Piece, Role, Square};
 
 use super::consequences::Consequences;
 use super::exchange::gains;
+use super::outlook::Outlook;
 use super::ways::{after, checks, pushes, ways};
 
 /// How the man on one square bears on another.
@@ -34,6 +35,15 @@ pub enum Edge {
     Threatens,
     /// A man that may go there, if it is not pinned, and so threatens two men that are no pawns, or one and the king.
     Forks,
+    /// A man of the player to move that may go there, its king safe, and comes out no worse than level once both sides have taken in turn,
+    /// anywhere, what they like.
+    Holds,
+    /// The same, and no other move comes out better.
+    Best,
+    /// A man of the player to move that may go there, its king safe, and then the other may mate at once.
+    Exposes,
+    /// A man of the player to move that may go there, its king safe, without a check, and could mate at once if the other did not move.
+    ThreatensMate,
 }
 
 impl Edge {
@@ -46,18 +56,19 @@ impl Edge {
     /// The same for several kinds.
     pub fn all(kinds: &[Edge], board: &[u8; 64]) -> Vec<[u64; 64]> {
         let board = placed(board);
-        let consequences = OnceCell::new();
-        kinds.iter().map(|kind| kind.sets(&board, &consequences)).collect()
+        let seen = Seen::default();
+        kinds.iter().map(|kind| kind.sets(&board, &seen)).collect()
     }
 
     /// The same of a board that was [`placed`].
     pub(super) fn between(self, board: &Board) -> [u64; 64] {
-        self.sets(board, &OnceCell::new())
+        self.sets(board, &Seen::default())
     }
 
-    /// The same, where what moves leave on the board is worked out once for all kinds that want it.
-    fn sets(self, board: &Board, consequences: &OnceCell<Consequences>) -> [u64; 64] {
-        let consequences = || consequences.get_or_init(|| Consequences::of(board));
+    /// The same, where what several kinds want is worked out once.
+    fn sets(self, board: &Board, seen: &Seen) -> [u64; 64] {
+        let consequences = || seen.consequences.get_or_init(|| Consequences::of(board));
+        let outlook = || seen.outlook.get_or_init(|| Outlook::of(board));
         match self {
             Edge::Attacks => by_man(board, |square, man| attacks(square, man, board.occupied())),
             Edge::XRays => by_man(board, |square, man| {
@@ -80,8 +91,19 @@ impl Edge {
             Edge::Sound => consequences().sound,
             Edge::Threatens => consequences().threatens,
             Edge::Forks => consequences().forks,
+            Edge::Holds => outlook().holds,
+            Edge::Best => outlook().best,
+            Edge::Exposes => outlook().exposes,
+            Edge::ThreatensMate => outlook().threatens_mate,
         }
     }
+}
+
+/// What of a board has been looked at already.
+#[derive(Default)]
+struct Seen {
+    consequences: OnceCell<Consequences>,
+    outlook: OnceCell<Outlook>,
 }
 
 /// Of each square what is seen of the man on it.

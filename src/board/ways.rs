@@ -42,3 +42,29 @@ pub(super) fn after(board: &Board, from: Square, man: Piece, to: Square) -> Boar
 pub(super) fn checks(board: &Board, color: Color) -> bool {
     board.king_of(!color).is_some_and(|king| board.attacks_to(king, color, board.occupied()).any())
 }
+
+/// What tests of moves have in common.
+#[cfg(test)]
+pub(super) mod testing {
+    use shakmaty::{Bitboard, Chess, Position, Square};
+
+    use crate::board::{Game, played};
+
+    /// What the set of a man's square holds, by name.
+    pub(in crate::board) fn at(sets: &[u64; 64], from: &str) -> Vec<String> {
+        let from: Square = from.parse().expect(from);
+        Bitboard(sets[from.to_usize()]).into_iter().map(|to| to.to_string()).collect()
+    }
+
+    /// All positions two plies on, and what was played.
+    pub(in crate::board) fn two_plies_on(fen: &str) -> Vec<(String, Chess)> {
+        let game = Game::from_fen(fen).expect(fen);
+        let mut found = Vec::new();
+        for first in game.position().legal_moves() {
+            let next = played(game.position(), first);
+            let seconds = next.legal_moves().into_iter();
+            found.extend(seconds.map(|second| (format!("{first} {second}"), played(&next, second))));
+        }
+        found
+    }
+}

@@ -1,0 +1,85 @@
+//! Whether a king is mated, or may be at once.
+
+use shakmaty::attacks::{bishop_attacks, king_attacks, knight_attacks, pawn_attacks, rook_attacks};
+use shakmaty::{Bitboard, Board, CastlingMode, Chess, Color, FromSetup, Position, PositionError, Role, Setup};
+
+use super::lines::alone;
+use super::ways::{after, checks, ways};
+
+/// The position on a board with a side to move; none where the other's king could be taken, or one is missing.
+pub(super) fn with_turn(board: Board, turn: Color) -> Option<Chess> {
+    Chess::from_setup(Setup { board, turn, ..Setup::empty() }, CastlingMode::Standard)
+        .or_else(PositionError::ignore_too_much_material)
+        .or_else(PositionError::ignore_impossible_check)
+        .ok()
+}
+
+/// Whether a side that has just moved and checks has mated the other; never where its own king could be taken. En passant is no way out here.
+pub(super) fn mates(board: Board, color: Color) -> bool {
+    !flees(&board, !color) && with_turn(board, !color).is_some_and(|position| position.is_checkmate())
+}
+
+/// Whether a side's king may go, or take, where it cannot be taken: the commonest way out, and soon seen.
+fn flees(board: &Board, color: Color) -> bool {
+    let Some(king) = board.king_of(color) else { return false };
+    let occupied = board.occupied() ^ Bitboard::from_square(king);
+    let mut ways = (king_attacks(king) & !board.by_color(color)).into_iter();
+    ways.any(|to| board.attacks_to(to, !color, occupied).is_empty())
+}
+
+/// Whether a side, to move, can mate with one move; castling and en passant are left out, a pawn that arrives is a queen.
+pub(super) fn can_mate(board: &Board, color: Color) -> bool {
+    let Some(king) = board.king_of(!color) else { return false };
+    let (occupied, own) = (board.occupied(), board.by_color(color));
+    let (diagonal, straight) = (bishop_attacks(king, occupied), rook_attacks(king, occupied));
+    let bishops = own & (board.bishops() | board.queens());
+    let rooks = own & (board.rooks() | board.queens());
+    let opening = alone(king, occupied, bishops, rooks);
+    own.into_iter().any(|from| {
+        let Some(man) = board.piece_at(from) else { return false };
+        let from_where = match man.role {
+            _ if opening.contains(from) => Bitboard::FULL,
+            Role::Pawn => Bitboard::BACKRANKS | pawn_attacks(!color, king),
+            Role::Knight => knight_attacks(king),
+            Role::Bishop => diagonal,
+            Role::Rook => straight,
+            Role::Queen => diagonal | straight,
+            Role::King => Bitboard::EMPTY,
+        };
+        (ways(board, from, man) & from_where & !Bitboard::from_square(king)).into_iter().any(|to| {
+            let next = after(board, from, man, to);
+            checks(&next, color) && mates(next, color)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::played;
+    use crate::board::ways::testing::two_plies_on;
+
+    #[test]
+    fn who_can_mate_is_who_has_a_move_that_mates() {
+        let mut seen = [0; 2];
+        for fen in [
+            "6k1/5ppp/8/8/8/8/5PPP/3RR1K1 w - - 0 1",
+            "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4",
+            "6rk/6pp/8/6N1/8/8/8/6K1 w - - 0 1",
+            // The knight opens the rook's line, and the pawn that of its own queen.
+            "k7/p1K5/8/8/N7/8/8/R7 w - - 0 1",
+            "8/8/8/4K2k/6p1/6Pp/4p2P/6r1 b - - 0 1",
+            "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+        ] {
+            for (moves, position) in two_plies_on(fen) {
+                let mates = position.legal_moves().into_iter().any(|m| {
+                    let counts = !m.is_castle() && m.promotion().is_none_or(|role| role == Role::Queen);
+                    counts && !m.is_en_passant() && played(&position, m).is_checkmate()
+                });
+                assert_eq!(can_mate(position.board(), position.turn()), mates, "{moves} in {fen}");
+                seen[usize::from(mates)] += 1;
+            }
+        }
+        assert!(seen.iter().all(|&n| n > 100), "{seen:?}");
+    }
+}

@@ -1,0 +1,120 @@
+//! What taking in turn, wherever there is something to take, comes to: quiescence search, as engines end their lines with. It knows boards
+//! only, and answers one threshold; the tree's own (`search::quiescence`) follows positions, checks among them, and gives a number.
+
+use shakmaty::{Bitboard, Board, Color, Rank, Role};
+
+use super::exchange::{cheapest, reach, takes, worth};
+use super::ways::after;
+
+/// Boards that are looked at for one answer at most; who would have to look further stops taking.
+pub(super) const LOOKED_AT: u8 = 128;
+
+/// Whether a side, to move, can come out at least so many pawns ahead, 1 or more, when both sides take in turn, anywhere, and stop when they
+/// like. The most valuable man is taken first, by the cheapest first; nobody may leave his king to be taken. Taking en passant is left out; a
+/// pawn that arrives by taking promotes to a queen.
+pub(super) fn ahead(board: &Board, color: Color, least: i8) -> bool {
+    comes_out(board, color, least, &mut { LOOKED_AT })
+}
+
+fn comes_out(board: &Board, color: Color, least: i8, left: &mut u8) -> bool {
+    let Some(fewer) = left.checked_sub(1) else { return false };
+    *left = fewer;
+    let (occupied, others) = (board.occupied(), board.by_color(!color) & reach(board, color));
+    if (board.kings() & others).any() {
+        return true;
+    }
+    // As the other may stop, nobody wins more than he takes first; only a pawn that promotes by it takes more than stands there.
+    let seventh = board.pawns() & board.by_color(color) & Bitboard::from_rank(color.relative_rank(Rank::Seventh));
+    let enough = |role: Role| seventh.any() || worth(role) >= least;
+    for role in [Role::Queen, Role::Rook, Role::Bishop, Role::Knight, Role::Pawn].into_iter().take_while(|&r| enough(r))
+    {
+        for to in board.by_role(role) & others {
+            let mut men = board.attacks_to(to, color, occupied);
+            while let Some((role, from)) = cheapest(board, men) {
+                men.discard(from);
+                let man = role.of(color);
+                let taken = takes(board, man, to);
+                if taken >= least && !comes_out(&after(board, from, man, to), !color, taken - least + 1, left) {
+                    return true;
+                }
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use shakmaty::Position;
+
+    use super::*;
+    use crate::board::{Game, played};
+
+    /// The most that a side comes out ahead, every line of taking played out; `None` where it takes the king.
+    fn most(board: &Board, color: Color) -> Option<i8> {
+        let mut most = 0;
+        for (to, other) in board {
+            if other.color == color {
+                continue;
+            }
+            for from in board.attacks_to(to, color, board.occupied()) {
+                if other.role == Role::King {
+                    return None;
+                }
+                let man = board.piece_at(from).expect("it attacks");
+                if let Some(back) = self::most(&after(board, from, man, to), !color) {
+                    most = most.max(takes(board, man, to) - back);
+                }
+            }
+        }
+        Some(most)
+    }
+
+    #[test]
+    fn a_side_comes_out_ahead_by_what_lines_of_taking_come_to() {
+        let mut seen = [0; 2];
+        for fen in [
+            "4r1k1/4r3/3b4/4p3/3P1P2/2B5/1Q2R3/4R1K1 w - - 0 1",
+            "1n2k3/P7/8/8/8/8/r7/R3K3 w - - 0 1",
+            // A rook protects two men.
+            "3r2k1/1r6/8/8/3N4/8/1B1R3P/7K b - - 0 1",
+        ] {
+            let game = Game::from_fen(fen).expect(fen);
+            for m in game.position().legal_moves() {
+                let position = played(game.position(), m);
+                let (board, color) = (position.board(), position.turn());
+                let most = most(board, color).expect("a legal position");
+                for least in 1..=10 {
+                    let mut left = u8::MAX;
+                    let found = comes_out(board, color, least, &mut left);
+                    if left > 0 {
+                        assert_eq!(found, most >= least, "{m} in {fen}, at least {least}");
+                        seen[usize::from(found)] += 1;
+                    }
+                }
+            }
+        }
+        assert!(seen.iter().all(|&n| n > 30), "{seen:?}");
+    }
+
+    #[test]
+    fn who_may_be_taken_on_two_squares_is_seen_only_by_taking_on_both() {
+        // The rook protects bishop and knight, and can take back but once.
+        let game = Game::from_fen("3r2k1/1r6/8/8/3N4/8/1B1R3P/7K b - - 0 1").expect("a position");
+        let board = game.position().board();
+        assert!(ahead(board, Color::Black, 1) && !ahead(board, Color::Black, 2));
+        assert!(!ahead(board, Color::White, 1));
+    }
+
+    #[test]
+    fn what_takes_too_long_to_see_is_not_taken() {
+        // Everything attacks everything.
+        let board = Board::from_ascii_board_fen(b"QqQqQqQ1/qQqQqQqQ/QqQqQqQq/qQqQqQqQ/8/8/8/8").expect("a board");
+        let left_of = |least| {
+            let mut left = LOOKED_AT;
+            comes_out(&board, Color::White, least, &mut left);
+            left
+        };
+        assert!((1..10).any(|least| left_of(least) == 0));
+    }
+}
