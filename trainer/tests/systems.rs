@@ -56,6 +56,7 @@ fn systems_have_their_authors_sizes() {
         "glance-small-more",
         "glance-small-moves",
         "glance-small-muon",
+        "glance-small-outlook",
         "glance-small-time",
         "microchess",
         "smolgen",
