@@ -132,5 +132,7 @@ fn svg(game: &Game, ratings: &[f32], found: &[MoveCurve]) -> Result<String, Box<
         points: ratings.iter().zip(&c.probabilities).map(|(&r, &p)| (f64::from(r), f64::from(p) * 100.0)).collect(),
     };
     let curves: Vec<Curve> = found[..shown(found)].iter().map(curve).collect();
-    lines("Moves by the player's rating", "rating", "probability, %", &curves)
+    // One curve alone has no legend.
+    let what = if let [only] = &curves[..] { only.name.as_str() } else { "Moves" };
+    lines(&format!("{what} by the player's rating"), "rating", "probability, %", &curves)
 }
