@@ -5,7 +5,7 @@ use shakmaty::{Bitboard, Board, ByColor, Color, Piece, Rank, Role, Square};
 
 use super::exchange::{attackers, cheapest, gains, reach, takes, worth};
 use super::mate::mates;
-use super::ways::{after, checks, ways};
+use super::ways::{after, checks, together, ways};
 
 /// Of each man's square the set of those where it may go with one consequence or another.
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ impl Before<'_> {
     fn threats(&self, after: &Board, color: Color, to: Square, touched: Bitboard, opens: bool) -> Bitboard {
         let attacked = if opens { Bitboard::FULL } else { *self.attacked.get(color) | after.attacks_from(to) };
         let winnings = self.winnings.get(color);
-        winnable(after, color, attacked & touched, 1).filter(|square| winnings[square.to_usize()] == 0).collect()
+        together(winnable(after, color, attacked & touched, 1).filter(|square| winnings[square.to_usize()] == 0))
     }
 }
 

@@ -9,7 +9,7 @@ use shakmaty::{Bitboard, Board, Color, Piece, Role, Square};
 use super::consequences::Consequences;
 use super::exchange::gains;
 use super::outlook::Outlook;
-use super::ways::{after, checks, pushes, ways};
+use super::ways::{after, checks, pushes, those, ways};
 
 /// How the man on one square bears on another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,16 +76,15 @@ impl Edge {
                 attacks(square, man, board.occupied() & !direct) & !direct
             }),
             Edge::Pushes => by_man(board, |square, man| pushes(square, man, board.occupied())),
-            Edge::Safe => by_man(board, |square, man| {
-                ways(board, square, man).into_iter().filter(|&to| gains(board, square, to, 0)).collect()
-            }),
+            Edge::Safe => {
+                by_man(board, |square, man| those(ways(board, square, man), |to| gains(board, square, to, 0)))
+            }
             Edge::Wins => by_man(board, |square, man| {
                 let taking = ways(board, square, man) & board.by_color(!man.color);
-                taking.into_iter().filter(|&to| gains(board, square, to, 1)).collect()
+                those(taking, |to| gains(board, square, to, 1))
             }),
             Edge::Checks => by_man(board, |square, man| {
-                let checking = |&to: &Square| checks(&after(board, square, man, to), man.color);
-                ways(board, square, man).into_iter().filter(checking).collect()
+                those(ways(board, square, man), |to| checks(&after(board, square, man, to), man.color))
             }),
             Edge::Mates => consequences().mates,
             Edge::Sound => consequences().sound,

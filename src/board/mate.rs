@@ -1,7 +1,7 @@
 //! Whether a king is mated, or may be at once.
 
-use shakmaty::attacks::{bishop_attacks, king_attacks, knight_attacks, pawn_attacks, rook_attacks};
-use shakmaty::{Bitboard, Board, CastlingMode, Chess, Color, FromSetup, Position, PositionError, Role, Setup};
+use shakmaty::attacks::{bishop_attacks, king_attacks, knight_attacks, pawn_attacks, queen_attacks, rook_attacks};
+use shakmaty::{Bitboard, Board, CastlingMode, Chess, Color, FromSetup, Position, PositionError, Role, Setup, Square};
 
 use super::lines::alone;
 use super::ways::{after, checks, ways};
@@ -35,22 +35,25 @@ pub(super) fn can_mate(board: &Board, color: Color) -> bool {
     let bishops = own & (board.bishops() | board.queens());
     let rooks = own & (board.rooks() | board.queens());
     let opening = alone(king, occupied, bishops, rooks);
-    own.into_iter().any(|from| {
-        let Some(man) = board.piece_at(from) else { return false };
-        let from_where = match man.role {
-            _ if opening.contains(from) => Bitboard::FULL,
-            Role::Pawn => Bitboard::BACKRANKS | pawn_attacks(!color, king),
-            Role::Knight => knight_attacks(king),
-            Role::Bishop => diagonal,
-            Role::Rook => straight,
-            Role::Queen => diagonal | straight,
-            Role::King => Bitboard::EMPTY,
-        };
-        (ways(board, from, man) & from_where & !Bitboard::from_square(king)).into_iter().any(|to| {
-            let next = after(board, from, man, to);
+    let mates_by = |from: Square, role: Role, to: Bitboard| {
+        (to & !own & !Bitboard::from_square(king)).into_iter().any(|to| {
+            let next = after(board, from, role.of(color), to);
             checks(&next, color) && mates(next, color)
         })
-    })
+    };
+    // Role by role: man by man takes longer.
+    let any = |role: Role, to: &dyn Fn(Square) -> Bitboard| {
+        (board.by_role(role) & own & !opening).into_iter().any(|from| mates_by(from, role, to(from)))
+    };
+    let steps = |from, role: Role| ways(board, from, role.of(color));
+    any(Role::Queen, &|from| queen_attacks(from, occupied) & (diagonal | straight))
+        || any(Role::Rook, &|from| rook_attacks(from, occupied) & straight)
+        || any(Role::Bishop, &|from| bishop_attacks(from, occupied) & diagonal)
+        || any(Role::Knight, &|from| knight_attacks(from) & knight_attacks(king))
+        || any(Role::Pawn, &|from| steps(from, Role::Pawn) & (Bitboard::BACKRANKS | pawn_attacks(!color, king)))
+        || Role::ALL.into_iter().any(|role| {
+            (board.by_role(role) & own & opening).into_iter().any(|from| mates_by(from, role, steps(from, role)))
+        })
 }
 
 #[cfg(test)]

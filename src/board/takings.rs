@@ -4,7 +4,7 @@
 use shakmaty::{Bitboard, Board, Color, Rank, Role};
 
 use super::exchange::{cheapest, reach, takes, worth};
-use super::ways::after;
+use super::ways::{after, checks};
 
 /// Boards that are looked at for one answer at most; who would have to look further stops taking.
 pub(super) const LOOKED_AT: u8 = 128;
@@ -19,10 +19,12 @@ pub(super) fn ahead(board: &Board, color: Color, least: i8) -> bool {
 fn comes_out(board: &Board, color: Color, least: i8, left: &mut u8) -> bool {
     let Some(fewer) = left.checked_sub(1) else { return false };
     *left = fewer;
-    let (occupied, others) = (board.occupied(), board.by_color(!color) & reach(board, color));
-    if (board.kings() & others).any() {
+    let (occupied, others) = (board.occupied(), board.by_color(!color));
+    if checks(board, color) {
         return true;
     }
+    // Where few men are worth enough, who attacks them is sooner seen of each.
+    let others = if least < 2 { others & reach(board, color) } else { others };
     // As the other may stop, nobody wins more than he takes first; only a pawn that promotes by it takes more than stands there.
     let seventh = board.pawns() & board.by_color(color) & Bitboard::from_rank(color.relative_rank(Rank::Seventh));
     let enough = |role: Role| seventh.any() || worth(role) >= least;

@@ -14,14 +14,13 @@ pub(super) fn ways(board: &Board, square: Square, man: Piece) -> Bitboard {
 
 /// Where a pawn may go without taking.
 pub(super) fn pushes(square: Square, man: Piece, occupied: Bitboard) -> Bitboard {
-    let ahead = |square: Square| {
-        let next = square.offset(man.color.fold_wb(8, -8))?;
-        (!occupied.contains(next)).then_some(next)
-    };
-    let first = ahead(square).filter(|_| man.role == Role::Pawn);
-    let home = man.color.fold_wb(Rank::Second, Rank::Seventh);
-    let second = first.filter(|_| square.rank() == home).and_then(ahead);
-    first.into_iter().chain(second).collect()
+    if man.role != Role::Pawn {
+        return Bitboard::EMPTY;
+    }
+    let ahead = |from: Bitboard| from.shift(man.color.fold_wb(8, -8)) & !occupied;
+    let first = ahead(Bitboard::from_square(square));
+    let home = man.color.fold_wb(Rank::Third, Rank::Sixth);
+    first | ahead(first & Bitboard::from_rank(home))
 }
 
 /// What a man is once it has gone to a square: a pawn that arrives is a queen.
@@ -41,6 +40,16 @@ pub(super) fn after(board: &Board, from: Square, man: Piece, to: Square) -> Boar
 /// Whether a side checks the other, if that has a king.
 pub(super) fn checks(board: &Board, color: Color) -> bool {
     board.king_of(!color).is_some_and(|king| board.attacks_to(king, color, board.occupied()).any())
+}
+
+/// Those of some squares for which something holds.
+pub(super) fn those(squares: Bitboard, holds: impl Fn(Square) -> bool) -> Bitboard {
+    together(squares.into_iter().filter(|&square| holds(square)))
+}
+
+/// The set of some squares (`collect` calls a function for each).
+pub(super) fn together(squares: impl Iterator<Item = Square>) -> Bitboard {
+    squares.fold(Bitboard::EMPTY, |all, square| all | Bitboard::from_square(square))
 }
 
 /// What tests of moves have in common.
