@@ -1,9 +1,10 @@
 //! How fast batches are made from shards, on one thread: positions a second, medians of several rounds. With recipes, also how fast the samples
 //! are then laid out for their networks (edges between squares are found there): the loader's threads do both.
 //!
-//! `cargo bench -p glance-trainer --bench loading -- data/train online otb train trainer/systems/glance.toml`
+//! `cargo bench -p glance-trainer --bench loading -- ../data/train online otb train systems/glance.toml`: paths go from `trainer/`, where cargo
+//! runs it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use glance::network::Layout;
@@ -40,22 +41,23 @@ fn main() {
         return;
     };
     let (recipes, prefixes): (Vec<&String>, Vec<&String>) = rest.iter().partition(|name| name.ends_with(".toml"));
-    if let Err(error) = measure(&PathBuf::from(folder), &prefixes, &recipes) {
+    if let Err(error) = measure(Path::new(folder), &prefixes, &recipes) {
         eprintln!("loading: {error}");
     }
 }
 
 fn measure(folder: &Path, prefixes: &[&String], recipes: &[&String]) -> Result<(), Box<dyn std::error::Error>> {
-    let mixture = |prefix: &str| Mixture::open(folder, &[Share::new(prefix, 1.0)], Augmentation::default());
     println!("| source | in pools | each drawn by itself |\n|---|---|---|");
+    let mut drawn = Vec::new();
     for prefix in prefixes {
-        let mixture = mixture(prefix)?;
+        let mixture = Mixture::open(folder, &[Share::new(prefix, 1.0)], Augmentation::default())?;
         let (mut pools, mut single) = (Vec::new(), Vec::new());
         for round in 0..ROUNDS {
             pools.push(rate(|| mixture.pool(1, round, BATCH).len()));
             single.push(rate(|| mixture.set(round, 8192).len()));
         }
         println!("| {prefix} | {:.0} positions/s | {:.0} positions/s |", median(pools), median(single));
+        drawn.push((prefix, mixture.set(1, LAID_OUT)));
     }
     if recipes.is_empty() {
         return Ok(());
@@ -64,8 +66,7 @@ fn measure(folder: &Path, prefixes: &[&String], recipes: &[&String]) -> Result<(
     for path in recipes {
         let network = Recipe::read(Path::new(path))?.network;
         let layout = Layout::of(&network);
-        for prefix in prefixes {
-            let samples = mixture(prefix)?.set(1, LAID_OUT);
+        for (prefix, samples) in &drawn {
             let parcels =
                 || samples.chunks(BATCH).map(|part| Parcel::of(part, &layout, &network.value).positions()).sum();
             let rates = (0..ROUNDS).map(|_| rate(parcels)).collect();
