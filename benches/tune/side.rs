@@ -9,7 +9,7 @@ use glance::search::{Exchanges, Kept, Limits, Search, Task, Tree};
 use shakmaty::Move;
 
 /// Exchanges that change nothing.
-const ABSENT: Exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 0.0, deeper: 0 };
+const ABSENT: Exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 0.0, hope: 0.0, deeper: 0 };
 
 #[derive(Clone, Copy)]
 pub struct Side {
@@ -49,6 +49,7 @@ impl Side {
             "settled" => exchanges.get_or_insert(ABSENT).settled = value,
             "standing" => exchanges.get_or_insert(ABSENT).standing = value,
             "choice" => exchanges.get_or_insert(ABSENT).choice = value,
+            "hope" => exchanges.get_or_insert(ABSENT).hope = value,
             "deeper" => exchanges.get_or_insert(ABSENT).deeper = value as u32,
             "falling" => effort.falling = value.into(),
             "doubt" => effort.doubt = value.into(),

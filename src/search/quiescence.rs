@@ -32,6 +32,8 @@ pub struct Exchanges {
     pub standing: f32,
     /// Weight of what a move wins in the logarithm of its probability.
     pub choice: f32,
+    /// What a move that nobody has tried is taken to be better by, for each that it is seen to win more than those that were.
+    pub hope: f32,
     /// Visits from which on it is also seen what a node's moves win by force a ply before exchanges, and another ply with each eight times
     /// as many, up to three; 0: exchanges alone.
     pub deeper: u32,
@@ -50,6 +52,12 @@ impl Exchanges {
     /// What a move's probability is multiplied with, before all are normalised, once it is seen to win so many pawns and not `before`.
     pub(super) fn factor(&self, before: f32, pawns: f32) -> f32 {
         (self.choice * (pull(pawns) - pull(before))).exp()
+    }
+
+    /// How much better than its position (win less loss) a move is taken to be before it was tried, where it is seen to win `pawns` and none
+    /// of those that were more than `tried`.
+    pub(super) fn hope(&self, tried: f32, pawns: f32) -> f32 {
+        if pawns > tried && tried.is_finite() { self.hope * (pull(pawns) - pull(tried)) } else { 0.0 }
     }
 }
 
@@ -155,16 +163,20 @@ mod tests {
 
     #[test]
     fn moves_count_for_what_they_win() {
-        let exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 2.0, deeper: 8 };
+        let exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 2.0, hope: 3.0, deeper: 8 };
         let of = |pawns: f32| (2.0 * (pawns / 5.0).tanh()).exp();
         assert_eq!((exchanges.factor(0.0, 9.0), exchanges.factor(3.0, 3.0)), (of(9.0), 1.0));
         assert!((exchanges.factor(0.0, 2.0) * exchanges.factor(2.0, -1.0) - of(-1.0)).abs() < 1e-6);
+        // Nothing is hoped for before anything was tried, or where what was tried wins as much.
+        let hope = [(0.0, 5.0), (5.0, 5.0), (9.0, 5.0), (f32::NEG_INFINITY, 5.0)]
+            .map(|(tried, pawns)| exchanges.hope(tried, pawns));
+        assert_eq!(hope, [3.0 * 1_f32.tanh(), 0.0, 0.0, 0.0]);
     }
 
     #[test]
     fn what_hangs_counts_for_who_may_take_it() {
         let even = Wdl { win: 0.2, draw: 0.6, loss: 0.2 };
-        let exchanges = Exchanges { settled: 1.1, standing: -0.2, choice: 0.0, deeper: 0 };
+        let exchanges = Exchanges { settled: 1.1, standing: -0.2, choice: 0.0, hope: 0.0, deeper: 0 };
         let weigh = |fen| exchanges.weigh(&position(fen), even);
         let start = weigh("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1");
         assert!((start.win - 0.2).abs() < 1e-6 && (start.draw - 0.6).abs() < 1e-6, "{start:?}");

@@ -58,7 +58,7 @@ impl Default for Tree {
             prior_temperature: 1.0,
             halving,
             effort,
-            exchanges: Some(Exchanges { settled: 1.1, standing: -0.2, choice: 2.0, deeper: 8 }),
+            exchanges: Some(Exchanges { settled: 1.1, standing: -0.2, choice: 2.0, hope: 2.0, deeper: 8 }),
         }
     }
 }
@@ -123,6 +123,24 @@ mod tests {
         let mut after = game.clone();
         line.moves.iter().for_each(|&m| after.play(m));
         assert!(line.moves.len() == 8 && after.position().is_checkmate(), "{:?}", line.moves);
+    }
+
+    #[test]
+    fn what_is_seen_to_win_more_than_all_that_was_tried_is_tried_next() {
+        // The pawn takes a queen, which the network hardly thinks of.
+        let game = Game::from_fen("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1").expect("legal");
+        let (limits, stop) = (Limits::default(), Stop::new(false, None));
+        let task = task(&game, &limits, 1, &stop, &SCRIPTED);
+        let tried = |hope| {
+            let exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 0.01, hope, deeper: 0 };
+            let mut run = Run::new(&task, Tree { exchanges: Some(exchanges), ..Tree::default() });
+            run.begin();
+            let [king, pawn] = ["e1e2", "e4d5"].map(|m| game.parse_uci(m).expect("legal"));
+            run.nodes.open(0, [(king, 0.999), (pawn, 0.001)].into_iter());
+            run.gather(2).len()
+        };
+        // Where nothing is hoped for, the second waits for the first.
+        assert_eq!([tried(0.0), tried(2.0)], [1, 2]);
     }
 
     #[test]

@@ -71,11 +71,14 @@ impl Run<'_> {
         let n = (node.visits + node.pending) as f32;
         let tried: f32 = node.edges.iter().filter(|e| self.nodes.visits(e) > 0).map(|e| e.prior).sum();
         let untried = node.wdl().balance() - self.params.fpu_reduction * tried.sqrt();
+        // Who is seen to win more than all that was tried is tried next, however improbable: the policy of a small network overlooks sacrifices.
+        let won = node.edges.iter().filter(|e| e.child.is_some()).map(|e| e.pawns).fold(f32::NEG_INFINITY, f32::max);
+        let hope = |edge: &Edge| self.exchanges().map_or(0.0, |exchanges| exchanges.hope(won, edge.pawns));
         let c = self.params.c_puct + self.params.c_factor * ((n + self.params.c_base) / self.params.c_base).ln();
         let c = c * n.max(1.0).sqrt();
         let bound = |edge: &Edge| {
             let Some(child) = self.nodes.child(edge) else {
-                return untried + c * edge.prior;
+                return untried + hope(edge) + c * edge.prior;
             };
             let lost = matches!(child.proved, Some(Score::Mate(n)) if n > 0);
             let value = if child.visits > 0 || child.proved.is_some() { -child.wdl().balance() } else { untried };
