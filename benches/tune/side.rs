@@ -9,7 +9,7 @@ use glance::search::{Exchanges, Kept, Limits, Search, Task, Tree};
 use shakmaty::Move;
 
 /// Exchanges that change nothing.
-const ABSENT: Exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 0.0, hope: 0.0, deeper: 0 };
+const ABSENT: Exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 0.0, hope: 0.0, tries: 1, deeper: 0 };
 
 #[derive(Clone, Copy)]
 pub struct Side {
@@ -50,6 +50,7 @@ impl Side {
             "standing" => exchanges.get_or_insert(ABSENT).standing = value,
             "choice" => exchanges.get_or_insert(ABSENT).choice = value,
             "hope" => exchanges.get_or_insert(ABSENT).hope = value,
+            "tries" => exchanges.get_or_insert(ABSENT).tries = value as u32,
             "deeper" => exchanges.get_or_insert(ABSENT).deeper = value as u32,
             "falling" => effort.falling = value.into(),
             "doubt" => effort.doubt = value.into(),

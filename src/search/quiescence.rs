@@ -32,8 +32,11 @@ pub struct Exchanges {
     pub standing: f32,
     /// Weight of what a move wins in the logarithm of its probability.
     pub choice: f32,
-    /// What a move that nobody has tried is taken to be better by, for each that it is seen to win more than those that were.
+    /// What a move that has hardly been tried is taken to be better by than its position, times how much more it is seen to win than those that
+    /// were: tanh(pawns / 5) of the one less that of the others.
     pub hope: f32,
+    /// Visits from which on a move counts as tried.
+    pub tries: u32,
     /// Visits from which on it is also seen what a node's moves win by force a ply before exchanges, and another ply with each eight times
     /// as many, up to three; 0: exchanges alone.
     pub deeper: u32,
@@ -54,8 +57,8 @@ impl Exchanges {
         (self.choice * (pull(pawns) - pull(before))).exp()
     }
 
-    /// How much better than its position (win less loss) a move is taken to be before it was tried, where it is seen to win `pawns` and none
-    /// of those that were more than `tried`.
+    /// How much better than its position (win less loss) a move is taken to be until it was tried, where it is seen to win `pawns` and none of
+    /// those that were more than `tried`.
     pub(super) fn hope(&self, tried: f32, pawns: f32) -> f32 {
         if pawns > tried && tried.is_finite() { self.hope * (pull(pawns) - pull(tried)) } else { 0.0 }
     }
@@ -163,7 +166,7 @@ mod tests {
 
     #[test]
     fn moves_count_for_what_they_win() {
-        let exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 2.0, hope: 3.0, deeper: 8 };
+        let exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 2.0, hope: 3.0, tries: 1, deeper: 8 };
         let of = |pawns: f32| (2.0 * (pawns / 5.0).tanh()).exp();
         assert_eq!((exchanges.factor(0.0, 9.0), exchanges.factor(3.0, 3.0)), (of(9.0), 1.0));
         assert!((exchanges.factor(0.0, 2.0) * exchanges.factor(2.0, -1.0) - of(-1.0)).abs() < 1e-6);
@@ -176,7 +179,7 @@ mod tests {
     #[test]
     fn what_hangs_counts_for_who_may_take_it() {
         let even = Wdl { win: 0.2, draw: 0.6, loss: 0.2 };
-        let exchanges = Exchanges { settled: 1.1, standing: -0.2, choice: 0.0, hope: 0.0, deeper: 0 };
+        let exchanges = Exchanges { settled: 1.1, standing: -0.2, choice: 0.0, hope: 0.0, tries: 1, deeper: 0 };
         let weigh = |fen| exchanges.weigh(&position(fen), even);
         let start = weigh("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1");
         assert!((start.win - 0.2).abs() < 1e-6 && (start.draw - 0.6).abs() < 1e-6, "{start:?}");

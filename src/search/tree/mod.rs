@@ -58,7 +58,7 @@ impl Default for Tree {
             prior_temperature: 1.0,
             halving,
             effort,
-            exchanges: Some(Exchanges { settled: 1.1, standing: -0.2, choice: 2.0, hope: 2.0, deeper: 8 }),
+            exchanges: Some(Exchanges { settled: 1.1, standing: -0.2, choice: 2.0, hope: 2.0, tries: 16, deeper: 8 }),
         }
     }
 }
@@ -132,7 +132,7 @@ mod tests {
         let (limits, stop) = (Limits::default(), Stop::new(false, None));
         let task = task(&game, &limits, 1, &stop, &SCRIPTED);
         let tried = |hope| {
-            let exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 0.01, hope, deeper: 0 };
+            let exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 0.01, hope, tries: 1, deeper: 0 };
             let mut run = Run::new(&task, Tree { exchanges: Some(exchanges), ..Tree::default() });
             run.begin();
             let [king, pawn] = ["e1e2", "e4d5"].map(|m| game.parse_uci(m).expect("legal"));

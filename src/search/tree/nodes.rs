@@ -333,7 +333,7 @@ mod tests {
         let mut nodes = Nodes::default();
         nodes.add(None);
         nodes.open(0, [(m("e2e4"), 0.6), (m("d2d4"), 0.4)].into_iter());
-        let exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 2.0, hope: 0.0, deeper: 8 };
+        let exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 2.0, hope: 0.0, tries: 1, deeper: 8 };
         let priors = |nodes: &Nodes| nodes.root().edges.iter().map(|e| (e.m, e.prior)).collect::<Vec<_>>();
         for (pawns, first) in [(2.0, m("d2d4")), (-1.0, m("e2e4"))] {
             let mut known = nodes.known(0);
