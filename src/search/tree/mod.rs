@@ -144,6 +144,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_seen_to_win_is_tried_more_than_once_whatever_a_first_look_says() {
+        let game = Game::from_fen("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1").expect("legal");
+        let (limits, stop) = (Limits::default(), Stop::new(false, None));
+        let task = task(&game, &limits, 1, &stop, &SCRIPTED);
+        let next = |tries| {
+            let exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 0.01, hope: 2.0, tries, deeper: 0 };
+            let mut run = Run::new(&task, Tree { exchanges: Some(exchanges), ..Tree::default() });
+            run.begin();
+            let [king, pawn] = ["e1e2", "e4d5"].map(|m| game.parse_uci(m).expect("legal"));
+            run.nodes.open(0, [(king, 0.999), (pawn, 0.001)].into_iter());
+            let [king, pawn] = [0, 1].map(|edge| run.nodes.add_child(0, edge, None));
+            (0..4).for_each(|_| run.nodes.back_up(&[0, king], Wdl::DRAW));
+            // Lost, says the one look after it.
+            run.nodes.back_up(&[0, pawn], Wdl::WIN);
+            assert_eq!(run.gather(1).len(), 1);
+            run.nodes.node(pawn as usize).pending == 1
+        };
+        assert_eq!([next(1), next(4)], [false, true]);
+    }
+
+    #[test]
     fn what_is_taken_back_is_seen() {
         // The pawn on e5 is protected: a glance takes it, a few more see the queen lost for it, and so do exchanges without any.
         let game = Game::from_fen("4k3/8/3p4/4p3/8/8/4Q3/4K3 w - - 0 1").expect("legal");

@@ -1,6 +1,6 @@
 //! The way from the root to a position that nobody has looked at.
 
-use super::super::nodes::Edge;
+use super::super::nodes::{Edge, Node};
 use super::{Leaf, Run};
 use crate::board::Game;
 use crate::search::ends::ended;
@@ -71,13 +71,9 @@ impl Run<'_> {
         let n = (node.visits + node.pending) as f32;
         let tried: f32 = node.edges.iter().filter(|e| self.nodes.visits(e) > 0).map(|e| e.prior).sum();
         let untried = node.wdl().balance() - self.params.fpu_reduction * tried.sqrt();
-        let tries = self.exchanges().map_or(0, |exchanges| exchanges.tries);
-        let has_been_tried =
-            |edge: &Edge| self.nodes.child(edge).is_some_and(|child| child.visits + child.pending >= tries);
         // What is seen to win more than all that was tried is tried next, and more than once, however improbable: a small network overlooks
         // sacrifices, before they are made and right after.
-        let won = node.edges.iter().filter(|e| has_been_tried(e)).map(|e| e.pawns).fold(f32::NEG_INFINITY, f32::max);
-        let hope = |edge: &Edge| self.exchanges().map_or(0.0, |exchanges| exchanges.hope(won, edge.pawns));
+        let hope = self.hope(node);
         let c = self.params.c_puct + self.params.c_factor * ((n + self.params.c_base) / self.params.c_base).ln();
         let c = c * n.max(1.0).sqrt();
         let bound = |edge: &Edge| {
@@ -86,12 +82,22 @@ impl Run<'_> {
             };
             let lost = matches!(child.proved, Some(Score::Mate(n)) if n > 0);
             let value = if child.visits > 0 || child.proved.is_some() { -child.wdl().balance() } else { untried };
-            let hope = if has_been_tried(edge) || child.proved.is_some() { 0.0 } else { hope(edge) };
+            let hope = if child.proved.is_some() { 0.0 } else { hope(edge) };
             let value = if hope > 0.0 { value.max(untried + hope) } else { value };
             let bound = value + c * edge.prior / (1 + child.visits + child.pending) as f32;
             if lost { bound - 1e6 } else { bound }
         };
         let bounds = node.edges.iter().map(bound).enumerate();
         bounds.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(i, _)| i)
+    }
+
+    /// How much better than its position each move of a node is taken to be by what it wins, beyond those that were tried; nothing for these.
+    fn hope(&self, node: &Node) -> impl Fn(&Edge) -> f32 {
+        let most = self.exchanges().map(|exchanges| {
+            let visits = |child: &Node| child.visits + child.pending;
+            let tried = |edge: &&Edge| self.nodes.child(edge).is_some_and(|child| visits(child) >= exchanges.tries);
+            (exchanges, node.edges.iter().filter(tried).map(|edge| edge.pawns).fold(f32::NEG_INFINITY, f32::max))
+        });
+        move |edge| most.map_or(0.0, |(exchanges, most)| exchanges.hope(most, edge.pawns))
     }
 }
