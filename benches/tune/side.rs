@@ -33,8 +33,17 @@ impl Side {
     ///
     /// Where there is no such constant.
     pub fn set(&mut self, name: &str, value: f32) {
-        let Tree { c_puct, c_factor, c_base, fpu_reduction, prior_temperature, halving, exchanges, effort } =
-            &mut self.tree;
+        let Tree {
+            c_puct,
+            c_factor,
+            c_base,
+            fpu_reduction,
+            prior_temperature,
+            halving,
+            exchanges,
+            effort,
+            transpositions,
+        } = &mut self.tree;
         match name {
             "c_puct" => *c_puct = value,
             "c_factor" => *c_factor = value,
@@ -52,6 +61,7 @@ impl Side {
             "hope" => exchanges.get_or_insert(ABSENT).hope = value,
             "tries" => exchanges.get_or_insert(ABSENT).tries = value as u32,
             "deeper" => exchanges.get_or_insert(ABSENT).deeper = value as u32,
+            "transpositions" => *transpositions = value != 0.0,
             "falling" => effort.falling = value.into(),
             "doubt" => effort.doubt = value.into(),
             "sure" => effort.sure = value.into(),

@@ -10,6 +10,7 @@ mod effort;
 mod halving;
 mod kept;
 mod nodes;
+mod places;
 mod run;
 mod walkers;
 
@@ -43,6 +44,8 @@ pub struct Tree {
     pub effort: Effort,
     /// What exchanges add to the network's word; nothing: its word alone.
     pub exchanges: Option<Exchanges>,
+    /// Whether a position that another way has led to before is taken to be worth what it is there, and not looked at again.
+    pub transpositions: bool,
 }
 
 impl Default for Tree {
@@ -59,6 +62,7 @@ impl Default for Tree {
             halving,
             effort,
             exchanges: Some(Exchanges { settled: 1.1, standing: -0.2, choice: 2.0, hope: 2.0, tries: 16, deeper: 8 }),
+            transpositions: true,
         }
     }
 }
@@ -88,6 +92,7 @@ mod tests {
     use crate::evaluate::{Evaluation, Evaluator, Query, Scripted, Span, Stop, Stopped, Wdl};
     use crate::search::{Limits, Score};
     use shakmaty::Position;
+    use std::collections::HashMap;
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc::RecvTimeoutError;
@@ -198,6 +203,30 @@ mod tests {
         assert_eq!(mated("7k/8/8/8/8/6p1/R7/1R2K3 w - - 0 1", 3000), Score::Mate(2));
         // All there is loses by force.
         assert_eq!(mated("k7/7p/1K6/8/8/8/8/6R1 b - - 0 1", 400), Score::Mate(-1));
+    }
+
+    #[test]
+    fn a_position_is_looked_at_once_however_many_ways_lead_to_it() {
+        let game = Game::from_fen("4k3/pp6/8/8/8/8/6PP/4K3 w - - 0 1").expect("legal");
+        let limits = Limits { nodes: Some(400), deepen: true, ..Limits::default() };
+        let stop = Stop::new(false, None);
+        let task = task(&game, &limits, 1, &stop, &SCRIPTED);
+        let looks = |transpositions| {
+            let mut run = Run::new(&task, Tree { transpositions, ..Tree::default() });
+            run.begin();
+            let mut looked: HashMap<u64, u32> = HashMap::new();
+            while !run.is_over() {
+                let mut leaves = run.gather(1);
+                leaves.iter().for_each(|leaf| *looked.entry(leaf.key()).or_default() += 1);
+                let found = Leaf::evaluate(&mut leaves, &task, run.exchanges());
+                run.bring_back(&leaves, found);
+            }
+            (looked.values().max().copied(), run.evaluated, run.simulations)
+        };
+        let (twice, evaluated, simulations) = looks(false);
+        assert!(twice > Some(1) && evaluated == 400 && simulations < 420, "{twice:?} {evaluated} {simulations}");
+        let (once, evaluated, simulations) = looks(true);
+        assert!(once == Some(1) && evaluated == 400 && simulations > 440, "{once:?} {evaluated} {simulations}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::super::mate::mating_move;
 use super::super::quiescence::Exchanges;
 use super::super::report::{MoveStats, Score};
 use super::super::tactics::Known;
+use super::places::{self, Key, Places};
 use crate::board::Game;
 use crate::evaluate::Wdl;
 
@@ -40,6 +41,8 @@ pub(super) struct Node {
     pub(super) weighed: Option<u32>,
     /// Positions of mates by checks that were looked at.
     pub(super) checks: u32,
+    /// What its position is found by, where other ways may lead to it too.
+    key: Option<Key>,
 }
 
 impl Node {
@@ -53,7 +56,7 @@ impl Node {
     }
 
     fn bytes(&self) -> usize {
-        size_of::<Node>() + self.edges.capacity() * size_of::<Edge>()
+        size_of::<Node>() + places::BYTES + self.edges.capacity() * size_of::<Edge>()
     }
 }
 
@@ -62,6 +65,7 @@ impl Node {
 pub(super) struct Nodes {
     all: Vec<Node>,
     bytes: usize,
+    places: Places,
 }
 
 impl Nodes {
@@ -118,6 +122,28 @@ impl Nodes {
         node.edges = moves.map(|(m, prior)| Edge { m, prior, pawns: 0.0, child: None }).collect();
         node.edges.shrink_to_fit();
         self.bytes += node.edges.capacity() * size_of::<Edge>();
+    }
+
+    /// Takes a node that was looked at to be the one to know its position by.
+    pub(super) fn note(&mut self, at: usize, key: Key) {
+        self.all[at].key = Some(key);
+        self.places.note(key, at as u32);
+    }
+
+    /// Gives a new node the moves of one with the same position, and what is known of them; returns what that is worth by now. Nothing where
+    /// there is none, or its value is exact, as it may be for the way to it.
+    pub(super) fn take_over(&mut self, at: usize, key: Key) -> Option<Wdl> {
+        let same = self.node(self.places.find(key)? as usize);
+        if same.edges.is_empty() || same.visits == 0 || same.proved.is_some() {
+            return None;
+        }
+        let wdl = same.wdl();
+        let (edges, weighed, checks) = (same.edges.clone(), same.weighed, same.checks);
+        let node = &mut self.all[at];
+        (node.edges, node.weighed, node.checks, node.key) = (edges, weighed, checks, Some(key));
+        node.edges.iter_mut().for_each(|edge| edge.child = None);
+        self.bytes += node.edges.capacity() * size_of::<Edge>();
+        Some(wdl)
     }
 
     /// Takes a node's priors to the power of one over the temperature, normalised.
@@ -222,7 +248,8 @@ impl Nodes {
     /// The tree below a node, which becomes the root, without the nodes that were visited less than `least` times; what is proved
     /// stays.
     pub(super) fn below(&self, root: usize, least: u32) -> Nodes {
-        let mut kept = Nodes { all: vec![self.all[root].clone()], bytes: self.all[root].bytes() };
+        let mut kept =
+            Nodes { all: vec![self.all[root].clone()], bytes: self.all[root].bytes(), places: Places::default() };
         let mut next = 0;
         while next < kept.all.len() {
             let mut edges = std::mem::take(&mut kept.all[next].edges);
@@ -240,7 +267,16 @@ impl Nodes {
             kept.all[next].edges = edges;
             next += 1;
         }
+        kept.find_places();
         kept
+    }
+
+    /// Has the places of all positions known, of several the most visited.
+    fn find_places(&mut self) {
+        let mut keyed: Vec<(u32, Key, u32)> = Vec::new();
+        keyed.extend((0..).zip(&self.all).filter_map(|(at, node)| Some((node.visits, node.key?, at))));
+        keyed.sort_unstable();
+        keyed.into_iter().for_each(|(_, key, at)| self.places.note(key, at));
     }
 
     /// Lets the least visited nodes go until at most `bytes` are held, or nothing but the root and its moves.
@@ -267,6 +303,15 @@ mod tests {
 
     fn m(text: &str) -> Move {
         Game::default().parse_uci(text).expect("legal")
+    }
+
+    impl Nodes {
+        /// What a new node gets of another with this key: its value, and the first of its moves.
+        fn take_over_by_new(&self, key: Key) -> Option<(Wdl, Move)> {
+            let mut nodes = self.clone();
+            let new = nodes.add(None) as usize;
+            nodes.take_over(new, key).map(|wdl| (wdl, nodes.node(new).edges[0].m))
+        }
     }
 
     /// A root with two moves; below the first, two visits and one child that has one.
@@ -345,6 +390,32 @@ mod tests {
             let wanted = found.iter().find(|found| found.0 == m("d2d4")).expect("one of the two").1;
             assert!(found[0].0 == first && (wanted - second).abs() < 1e-6, "{found:?}, not {second}");
         }
+    }
+
+    #[test]
+    fn a_node_takes_over_what_one_with_the_same_position_knows() {
+        let key = |n| Key::new(n).expect("not zero");
+        let mut nodes = tree();
+        let known = (nodes.node(1).wdl(), nodes.node(1).edges[0].m);
+        nodes.note(1, key(7));
+        assert_eq!(nodes.take_over(3, key(8)), None);
+        let part = |nodes: &Nodes| (nodes.take_over_by_new(key(7)), nodes.take_over_by_new(key(8)));
+        assert_eq!(part(&nodes), (Some(known), None));
+        // Wherever it is in what is left of the tree, and whoever of the two is left.
+        assert_eq!(part(&nodes.below(1, 0)), (Some(known), None));
+        assert_eq!(part(&nodes.below(0, 2)), (Some(known), None));
+        let bytes = nodes.bytes();
+        nodes.take_over(3, key(7));
+        assert!(nodes.bytes() > bytes && nodes.node(3).edges[0].child.is_none());
+        let other = nodes.node(3).wdl();
+        assert_eq!(part(&nodes.below(3, 0)), (Some((other, known.1)), None));
+        // The one that was visited more often.
+        assert_eq!(part(&nodes.below(0, 0)), (Some(known), None));
+        (0..3).for_each(|_| nodes.back_up(&[3], Wdl::WIN));
+        assert_eq!(part(&nodes.below(0, 0)), (Some((nodes.node(3).wdl(), known.1)), None));
+        // What is exact need not be so on another way.
+        nodes.node_mut(1).proved = Some(Score::Expected(Wdl::DRAW));
+        assert_eq!(part(&nodes), (None, None));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The way from the root to a position that nobody has looked at.
 
 use super::super::nodes::{Edge, Node};
+use super::super::places;
 use super::{Leaf, Run};
 use crate::board::Game;
 use crate::search::ends::ended;
@@ -51,11 +52,18 @@ impl Run<'_> {
                     let known = ended(&game).or_else(|| self.endings(&game));
                     let child = self.nodes.add_child(at, edge, known);
                     let known = known.or_else(|| self.nodes.mate_at_once(child as usize, &game));
+                    let known = known.or_else(|| self.transposed(child as usize, &game));
                     path.push(child);
                     return Some(Leaf { path, game, known, due });
                 }
             }
         }
+    }
+
+    /// What the position of a new node is worth by now, where another way has led to it before.
+    fn transposed(&mut self, at: usize, game: &Game) -> Option<Score> {
+        let key = places::key(game).filter(|_| self.params.transpositions)?;
+        self.nodes.take_over(at, key).map(Score::Expected)
     }
 
     /// What tablebases know, for the player to move.

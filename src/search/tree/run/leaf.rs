@@ -12,13 +12,19 @@ pub(in crate::search::tree) struct Leaf {
     /// Nodes from the root, the leaf last.
     pub(super) path: Vec<u32>,
     pub(super) game: Game,
-    /// The exact score, where no network is needed.
+    /// The score, where no network is needed.
     pub(super) known: Option<Score>,
     /// A node on the path that was visited often enough to be looked at more closely.
     pub(super) due: Option<Due>,
 }
 
 impl Leaf {
+    /// What its position is told apart by.
+    #[cfg(test)]
+    pub(in crate::search::tree) fn key(&self) -> u64 {
+        self.game.key()
+    }
+
     /// Asks about a batch, and looks more closely at the moves that are due; without the run, which others may use meanwhile.
     pub(in crate::search::tree) fn evaluate(
         batch: &mut [Leaf],

@@ -20,6 +20,7 @@ use super::Tree;
 use super::halving::Root;
 use super::kept::Kept;
 use super::nodes::Nodes;
+use super::places;
 use crate::evaluate::{Evaluation, Stopped, Wdl};
 use leaf::weighed;
 
@@ -191,6 +192,9 @@ impl<'a> Run<'a> {
             let Some(&last) = leaf.path.last() else { continue };
             self.nodes.open(last as usize, evaluation.moves.iter().map(|e| (e.m, e.probability)));
             self.back_up(&leaf.path, judged(&leaf.game, evaluation.wdl));
+            if let Some(key) = places::key(&leaf.game) {
+                self.nodes.note(last as usize, key);
+            }
         }
     }
 
@@ -206,7 +210,7 @@ impl<'a> Run<'a> {
         self.seldepth = self.seldepth.max(path.len() as u32 - 1);
     }
 
-    /// Adds an exact result, and draws mates back as far as they are forced.
+    /// Adds a result that no network is needed for, and draws mates back as far as they are forced.
     fn know(&mut self, path: &[u32], score: Score) {
         self.back_up(path, score.wdl());
         self.nodes.prove(path);
