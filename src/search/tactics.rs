@@ -125,15 +125,16 @@ impl Scout<'_> {
             return 0.0;
         }
         *self.left -= 1;
-        let mut moves = position.legal_moves();
-        if moves.is_empty() {
-            return if check { -MATED } else { 0.0 };
-        }
+        // Before there are any moves: most positions need none.
         if !check && let Ok(passed) = position.clone().swap_turn() {
             let value = -self.best(&passed, -beta, HALF - beta, plies.saturating_sub(2), checks);
             if value >= beta {
                 return value;
             }
+        }
+        let mut moves = position.legal_moves();
+        if moves.is_empty() {
+            return if check { -MATED } else { 0.0 };
         }
         // With nothing but exchanges after it, a quiet move without a check wins nothing.
         let quiet = check || plies > 1 || alpha < 0.0;
