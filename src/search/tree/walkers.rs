@@ -71,6 +71,7 @@ impl<'a> Shared<'a> {
                 continue;
             }
             run.prune();
+            let before = run.simulations;
             let mut leaves = run.gather(batch);
             if !leaves.is_empty() {
                 drop(run);
@@ -79,7 +80,14 @@ impl<'a> Shared<'a> {
                 run.bring_back(&leaves, found);
                 self.news.notify_all();
             } else if run.is_waiting() && !run.is_over() {
-                run = self.wait(run);
+                if run.simulations == before {
+                    run = self.wait(run);
+                } else {
+                    // All that was met is known, and there is more; but whoever has something to bring back comes first.
+                    drop(run);
+                    thread::yield_now();
+                    run = self.lock();
+                }
                 continue;
             }
             run.take_time();
