@@ -20,10 +20,11 @@ const MOST_BY_MOVES: u32 = 1500;
 /// The same where one ply is searched before exchanges, and how many times as many with each more.
 const MOST_BY_PLY: u32 = 300;
 const GROWTH: u32 = 6;
-/// Positions after all moves, however many plies: some twenty milliseconds.
+/// Positions after all moves, with up to three plies, and with more: some ten milliseconds and forty.
 const MOST: u32 = 30_000;
+const MOST_BY_MORE: u32 = 120_000;
 /// Plies before exchanges that are searched at most.
-const DEEPEST: u32 = 3;
+const DEEPEST: u32 = 4;
 /// Checks that are answered without counting as plies.
 const CHECKS: u32 = 4;
 /// Probability below which quiet moves are not looked at.
@@ -69,7 +70,7 @@ pub(super) fn exchange(position: &Chess, moves: &mut [Known]) {
 /// than [`plies`] ever gives.
 pub(super) fn force(position: &Chess, moves: &mut [Known], plies: u32) {
     let each = MOST_BY_PLY * GROWTH.pow(plies.saturating_sub(1));
-    let mut all = MOST;
+    let mut all = if plies > 3 { MOST_BY_MORE } else { MOST };
     for known in moves {
         let found = share(&mut all, each, |left| Scout { left }.won_by(position, known, plies));
         known.pawns = found.unwrap_or(known.pawns);
@@ -221,7 +222,10 @@ mod tests {
 
     #[test]
     fn more_visits_are_worth_more_plies() {
-        assert_eq!([0, 7, 8, 63, 64, 511, 512, 1 << 40].map(|n| plies(n, 8)), [0, 0, 1, 1, 2, 2, 3, 3]);
+        assert_eq!(
+            [0, 7, 8, 63, 64, 511, 512, 4095, 4096, 1 << 40].map(|n| plies(n, 8)),
+            [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+        );
         assert_eq!(plies(1000, 0), 0);
     }
 

@@ -170,6 +170,23 @@ mod tests {
     }
 
     #[test]
+    fn what_the_moves_of_the_root_win_is_seen_further_ahead() {
+        // A rook for a knight, and the other pins the queen two plies later.
+        let fen = "3QRnk1/2p2pp1/5r2/ppq5/6Pp/1P5P/P3R2K/8 w - - 1 2";
+        let game = Game::from_fen(fen).expect(fen);
+        let takes = game.parse_uci("e8f8").expect("legal");
+        let wins = |nodes| {
+            let (limits, stop) = (Limits { nodes: Some(nodes), ..Limits::default() }, Stop::new(false, None));
+            let task = task(&game, &limits, 1, &stop, &SCRIPTED);
+            let mut run = Run::new(&task, Tree::default());
+            run.begin();
+            run.plan();
+            run.nodes.root().edges.iter().find(|edge| edge.m == takes).map(|edge| edge.pawns)
+        };
+        assert!(wins(60) < Some(0.0) && wins(64) > Some(1.0), "{:?} {:?}", wins(60), wins(64));
+    }
+
+    #[test]
     fn what_is_taken_back_is_seen() {
         // The pawn on e5 is protected: a glance takes it, a few more see the queen lost for it, and so do exchanges without any.
         let game = Game::from_fen("4k3/8/3p4/4p3/8/8/4Q3/4K3 w - - 0 1").expect("legal");

@@ -14,12 +14,17 @@ pub(super) struct Due {
     game: Game,
     /// Plies before exchanges; none to be searched: 0.
     plies: u32,
+    /// Those that were searched before.
+    known: u32,
     /// Positions of a mate by checks; none to be looked for: 0.
     checks: u32,
     moves: Vec<Known>,
     /// A mate by checks that was found instead.
     mate: Option<Vec<Move>>,
 }
+
+/// Visits of another node that one of the root is worth: one of its moves is played, and it is searched but once.
+const ROOT: u64 = 8;
 
 /// Positions that are looked at for a mate by checks at a node with so many visits. At the root the player looks for one.
 fn checks(visits: u64) -> u32 {
@@ -37,7 +42,10 @@ impl Due {
             self.mate = find_mate_by_checks(&self.game, &moves, self.checks.into(), stop);
         }
         if self.plies > 0 && self.mate.is_none() {
-            tactics::force(self.game.position(), &mut self.moves, self.plies);
+            // A ply less first: what the last takes too long for is known from it.
+            for plies in (self.known + 1).max(self.plies - 1)..=self.plies {
+                tactics::force(self.game.position(), &mut self.moves, plies);
+            }
         }
     }
 }
@@ -61,7 +69,8 @@ impl Run<'_> {
     pub(super) fn due(&self, at: usize, game: &Game, visits: u64) -> Option<Due> {
         let node = self.nodes.node(at);
         let weighs = self.exchanges().filter(|e| e.choice != 0.0);
-        let mut plies = weighs.map_or(0, |exchanges| tactics::plies(visits, exchanges.deeper));
+        let worth = if at == 0 { visits.saturating_mul(ROOT) } else { visits };
+        let mut plies = weighs.map_or(0, |exchanges| tactics::plies(worth, exchanges.deeper));
         let mut checks = checks(visits);
         if node.weighed.is_none_or(|known| known >= plies) {
             plies = 0;
@@ -71,7 +80,7 @@ impl Run<'_> {
         }
         (plies > 0 || checks > 0).then(|| {
             let (game, moves) = (game.clone(), self.nodes.known(at));
-            Due { at: at as u32, game, plies, checks, moves, mate: None }
+            Due { at: at as u32, game, plies, known: node.weighed.unwrap_or(0), checks, moves, mate: None }
         })
     }
 
