@@ -131,7 +131,7 @@ impl Nodes {
     }
 
     /// Gives a new node the moves of one with the same position, and what is known of them; returns what that is worth by now. Nothing where
-    /// there is none, or its value is exact, as it may be for the way to it.
+    /// there is none, or its value is exact: it may be so only on the way to it.
     pub(super) fn take_over(&mut self, at: usize, key: Key) -> Option<Wdl> {
         let same = self.node(self.places.find(key)? as usize);
         if same.edges.is_empty() || same.visits == 0 || same.proved.is_some() {
