@@ -38,7 +38,7 @@ pub struct Exchanges {
     /// Visits from which on a move counts as tried.
     pub tries: u32,
     /// Visits from which on it is also seen what a node's moves win by force a ply before exchanges, and another ply with each eight times
-    /// as many, up to three; 0: exchanges alone.
+    /// as many, up to four; an eighth of them at the root. 0: exchanges alone.
     pub deeper: u32,
 }
 

@@ -11,6 +11,7 @@ use super::material::value;
 use super::quiescence::{MATED, play_out, won};
 use super::see::loses;
 use crate::board::played;
+use crate::evaluate::Stop;
 
 /// Plies that exchanges after a move are followed at most.
 const EXCHANGED: u32 = 4;
@@ -66,12 +67,15 @@ pub(super) fn exchange(position: &Chess, moves: &mut [Known]) {
 }
 
 /// Finds what moves win or lose by force, when so many plies after each are searched before exchanges. The most probable first: the last
-/// are left at what is known of them where all take too long, and so are those that win nothing and that hardly anybody thinks of. Not more
-/// than [`plies`] ever gives.
-pub(super) fn force(position: &Chess, moves: &mut [Known], plies: u32) {
+/// are left at what is known of them where all take too long or the search is to end, and so are those that win nothing and that hardly
+/// anybody thinks of. Not more than [`plies`] ever gives.
+pub(super) fn force(position: &Chess, moves: &mut [Known], plies: u32, stop: &Stop) {
     let each = MOST_BY_PLY * GROWTH.pow(plies.saturating_sub(1));
     let mut all = if plies > 3 { MOST_BY_MORE } else { MOST };
     for known in moves {
+        if stop.is_set() {
+            return;
+        }
         let found = share(&mut all, each, |left| Scout { left }.won_by(position, known, plies));
         known.pawns = found.unwrap_or(known.pawns);
     }
@@ -126,7 +130,7 @@ impl Scout<'_> {
             return 0.0;
         }
         *self.left -= 1;
-        // Before there are any moves: most positions need none.
+        // Before there are any moves: most positions need none. Who is stalemated is taken to pass.
         if !check && let Ok(passed) = position.clone().swap_turn() {
             let value = -self.best(&passed, -beta, HALF - beta, plies.saturating_sub(2), checks);
             if value >= beta {
@@ -181,7 +185,7 @@ mod tests {
         let mut one = [Known { m: game.parse_uci(m).expect(m), probability, pawns: 0.0 }];
         exchange(game.position(), &mut one);
         let at_once = one[0].pawns;
-        force(game.position(), &mut one, plies);
+        force(game.position(), &mut one, plies, &Stop::new(false, None));
         (at_once, one[0].pawns)
     }
 
@@ -221,6 +225,21 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_looked_for_once_the_search_is_to_end() {
+        let game = Game::from_fen("7k/8/8/2n1n3/8/8/3P4/7K w - - 0 1").expect("legal");
+        let pawns = |stopped: bool| {
+            let stop = Stop::new(false, None);
+            if stopped {
+                stop.set();
+            }
+            let mut one = [Known { m: game.parse_uci("d2d4").expect("legal"), probability: 0.5, pawns: 0.0 }];
+            force(game.position(), &mut one, 1, &stop);
+            one[0].pawns
+        };
+        assert_eq!([false, true].map(pawns), [2.0, 0.0]);
+    }
+
+    #[test]
     fn more_visits_are_worth_more_plies() {
         assert_eq!(
             [0, 7, 8, 63, 64, 511, 512, 4095, 4096, 1 << 40].map(|n| plies(n, 8)),
@@ -234,7 +253,7 @@ mod tests {
         let game = Game::from_fen("qqqqkqqq/qqqqqqqq/8/8/8/8/QQQQQQQQ/QQQQKQQQ w - - 0 1").expect("legal");
         let moves = game.position().legal_moves();
         let mut known: Vec<Known> = moves.iter().map(|&m| Known { m, probability: 1.0, pawns: 7.5 }).collect();
-        force(game.position(), &mut known, DEEPEST);
+        force(game.position(), &mut known, DEEPEST, &Stop::new(false, None));
         // Most are left at what was known of them.
         assert!(known.iter().filter(|known| known.pawns == 7.5).count() > moves.len() / 2, "{known:?}");
     }

@@ -44,7 +44,7 @@ impl Due {
         if self.plies > 0 && self.mate.is_none() {
             // A ply less first: what the last takes too long for is known from it.
             for plies in (self.known + 1).max(self.plies - 1)..=self.plies {
-                tactics::force(self.game.position(), &mut self.moves, plies);
+                tactics::force(self.game.position(), &mut self.moves, plies, stop);
             }
         }
     }
