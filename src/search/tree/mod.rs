@@ -130,20 +130,23 @@ mod tests {
         assert!(line.moves.len() == 8 && after.position().is_checkmate(), "{:?}", line.moves);
     }
 
+    /// A search at whose root the king's move is all but certain, and the pawn's, which takes something, all but left out.
+    fn between_king_and_pawn<'a>(task: &'a Task<'a>, hope: f32, tries: u32) -> Run<'a> {
+        let exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 0.01, hope, tries, deeper: 0 };
+        let mut run = Run::new(task, Tree { exchanges: Some(exchanges), ..Tree::default() });
+        run.begin();
+        let [king, pawn] = ["e1e2", "e4d5"].map(|m| task.game.parse_uci(m).expect("legal"));
+        run.nodes.open(0, [(king, 0.999), (pawn, 0.001)].into_iter());
+        run
+    }
+
     #[test]
     fn what_is_seen_to_win_more_than_all_that_was_tried_is_tried_next() {
         // The pawn takes a queen, which the network hardly thinks of.
         let game = Game::from_fen("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1").expect("legal");
         let (limits, stop) = (Limits::default(), Stop::new(false, None));
         let task = task(&game, &limits, 1, &stop, &SCRIPTED);
-        let tried = |hope| {
-            let exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 0.01, hope, tries: 1, deeper: 0 };
-            let mut run = Run::new(&task, Tree { exchanges: Some(exchanges), ..Tree::default() });
-            run.begin();
-            let [king, pawn] = ["e1e2", "e4d5"].map(|m| game.parse_uci(m).expect("legal"));
-            run.nodes.open(0, [(king, 0.999), (pawn, 0.001)].into_iter());
-            run.gather(2).len()
-        };
+        let tried = |hope| between_king_and_pawn(&task, hope, 1).gather(2).len();
         // Where nothing is hoped for, the second waits for the first.
         assert_eq!([tried(0.0), tried(2.0)], [1, 2]);
     }
@@ -154,11 +157,7 @@ mod tests {
         let (limits, stop) = (Limits::default(), Stop::new(false, None));
         let task = task(&game, &limits, 1, &stop, &SCRIPTED);
         let next = |tries| {
-            let exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 0.01, hope: 2.0, tries, deeper: 0 };
-            let mut run = Run::new(&task, Tree { exchanges: Some(exchanges), ..Tree::default() });
-            run.begin();
-            let [king, pawn] = ["e1e2", "e4d5"].map(|m| game.parse_uci(m).expect("legal"));
-            run.nodes.open(0, [(king, 0.999), (pawn, 0.001)].into_iter());
+            let mut run = between_king_and_pawn(&task, 2.0, tries);
             let [king, pawn] = [0, 1].map(|edge| run.nodes.add_child(0, edge, None));
             (0..4).for_each(|_| run.nodes.back_up(&[0, king], Wdl::DRAW));
             // Lost, says the one look after it.

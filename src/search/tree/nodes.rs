@@ -273,10 +273,13 @@ impl Nodes {
 
     /// Has the places of all positions known, of several the most visited.
     fn find_places(&mut self) {
-        let mut keyed: Vec<(u32, Key, u32)> = Vec::new();
-        keyed.extend((0..).zip(&self.all).filter_map(|(at, node)| Some((node.visits, node.key?, at))));
-        keyed.sort_unstable();
-        keyed.into_iter().for_each(|(_, key, at)| self.places.note(key, at));
+        for (at, node) in (0..).zip(&self.all) {
+            let Some(key) = node.key else { continue };
+            let other = self.places.find(key).map(|other| &self.all[other as usize]);
+            if other.is_none_or(|other| other.visits <= node.visits) {
+                self.places.note(key, at);
+            }
+        }
     }
 
     /// Lets the least visited nodes go until at most `bytes` are held, or nothing but the root and its moves.

@@ -51,8 +51,9 @@ impl Run<'_> {
                 None => {
                     let known = ended(&game).or_else(|| self.endings(&game));
                     let child = self.nodes.add_child(at, edge, known);
-                    let known = known.or_else(|| self.nodes.mate_at_once(child as usize, &game));
+                    // Who mates at once where another way led to was seen to there.
                     let known = known.or_else(|| self.transposed(child as usize, &game));
+                    let known = known.or_else(|| self.nodes.mate_at_once(child as usize, &game));
                     path.push(child);
                     return Some(Leaf { path, game, known, due });
                 }
@@ -62,8 +63,13 @@ impl Run<'_> {
 
     /// What the position of a new node is worth by now, where another way has led to it before.
     fn transposed(&mut self, at: usize, game: &Game) -> Option<Score> {
-        let key = places::key(game).filter(|_| self.params.transpositions)?;
+        let key = self.key(game)?;
         self.nodes.take_over(at, key).map(Score::Expected)
+    }
+
+    /// What a position is found by where another way leads to it, if it is to be.
+    pub(super) fn key(&self, game: &Game) -> Option<places::Key> {
+        places::key(game).filter(|_| self.params.transpositions)
     }
 
     /// What tablebases know, for the player to move.

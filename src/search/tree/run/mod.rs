@@ -20,7 +20,6 @@ use super::Tree;
 use super::halving::Root;
 use super::kept::Kept;
 use super::nodes::Nodes;
-use super::places;
 use crate::evaluate::{Evaluation, Stopped, Wdl};
 use leaf::weighed;
 
@@ -192,7 +191,7 @@ impl<'a> Run<'a> {
             let Some(&last) = leaf.path.last() else { continue };
             self.nodes.open(last as usize, evaluation.moves.iter().map(|e| (e.m, e.probability)));
             self.back_up(&leaf.path, judged(&leaf.game, evaluation.wdl));
-            if let Some(key) = places::key(&leaf.game) {
+            if let Some(key) = self.key(&leaf.game) {
                 self.nodes.note(last as usize, key);
             }
         }
