@@ -43,6 +43,7 @@ impl Side {
             exchanges,
             effort,
             transpositions,
+            repetitions,
         } = &mut self.tree;
         match name {
             "c_puct" => *c_puct = value,
@@ -62,6 +63,7 @@ impl Side {
             "tries" => exchanges.get_or_insert(ABSENT).tries = value as u32,
             "deeper" => exchanges.get_or_insert(ABSENT).deeper = value as u32,
             "transpositions" => *transpositions = value != 0.0,
+            "repetitions" => *repetitions = value != 0.0,
             "falling" => effort.falling = value.into(),
             "doubt" => effort.doubt = value.into(),
             "sure" => effort.sure = value.into(),

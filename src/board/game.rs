@@ -174,6 +174,12 @@ impl Game {
         }
     }
 
+    /// Whether the position came up among the last so many, the present one not counted.
+    pub fn recurs_within(&self, plies: usize) -> bool {
+        let key = self.key();
+        self.keys.iter().rev().take(plies.saturating_add(1)).skip(2).step_by(2).any(|&k| k == key)
+    }
+
     /// How the game has ended, if it has. Mate comes before the fifty-move rule, as FIDE has it.
     pub fn terminal(&self) -> Option<Terminal> {
         if self.position.legal_moves().is_empty() {
@@ -208,6 +214,7 @@ mod tests {
         play(&mut game, "g1f3 g8f6 f3g1 f6g8");
         assert_eq!(game.repetitions(), Repetitions::Once);
         assert_eq!(game.terminal(), None);
+        assert_eq!([0, 3, 4, 5, usize::MAX].map(|plies| game.recurs_within(plies)), [false, false, true, true, true]);
         play(&mut game, "g1f3 g8f6 f3g1 f6g8");
         assert_eq!(game.repetitions(), Repetitions::Twice);
         assert_eq!(game.terminal(), Some(Terminal::Repetition));

@@ -125,7 +125,7 @@ fn searched(task: &Task, style: &Style) -> (Vec<MoveStats>, u64) {
     let nodes = task.limits.nodes.map_or(style.nodes, |most| most.min(style.nodes));
     let limits = Limits { nodes: Some(nodes), ..task.limits.clone() };
     // The dial was measured with the network's word alone, asked for anew on every way to a position.
-    let report = Tree { exchanges: None, transpositions: false, ..Tree::default() }
+    let report = Tree { exchanges: None, transpositions: false, repetitions: false, ..Tree::default() }
         .search(
             &Task { limits: &limits, conditions: &Conditions::STRONGEST, kept: None, lines: 1, ..*task },
             &mut |_| {},

@@ -46,6 +46,8 @@ pub struct Tree {
     pub exchanges: Option<Exchanges>,
     /// Whether a position that another way has led to before is taken to be worth what it is there, and not looked at again.
     pub transpositions: bool,
+    /// Whether a position that comes up for the second time on a way from the root is a draw there, as if it were the third.
+    pub repetitions: bool,
 }
 
 impl Default for Tree {
@@ -63,6 +65,7 @@ impl Default for Tree {
             effort,
             exchanges: Some(Exchanges { settled: 1.1, standing: -0.2, choice: 2.0, hope: 2.0, tries: 16, deeper: 8 }),
             transpositions: true,
+            repetitions: true,
         }
     }
 }
@@ -243,6 +246,34 @@ mod tests {
         assert!(twice > Some(1) && evaluated == 400 && simulations < 420, "{twice:?} {evaluated} {simulations}");
         let (once, evaluated, simulations) = looks(true);
         assert!(once == Some(1) && evaluated == 400 && simulations > 440, "{once:?} {evaluated} {simulations}");
+    }
+
+    #[test]
+    fn who_comes_back_to_a_position_of_the_search_has_a_draw() {
+        // Two kings that can but walk to and fro, once before the search.
+        let mut game = Game::from_fen("8/8/8/1p1p1p1k/pPpPpPpP/P1P1P1P1/8/6K1 w - - 0 1").expect("legal");
+        ["g1g2", "h5g6", "g2g1", "g6h5"].map(|m| game.play(game.parse_uci(m).expect("legal")));
+        let limits = Limits { nodes: Some(300), deepen: true, ..Limits::default() };
+        let stop = Stop::new(false, None);
+        let task = task(&game, &limits, 1, &stop, &SCRIPTED);
+        let looks = |repetitions| {
+            let mut run = Run::new(&task, Tree { repetitions, transpositions: false, ..Tree::default() });
+            run.begin();
+            // How many were of what came up before the search, and how many of what came up in it.
+            let mut again = [0, 0];
+            while !run.is_over() {
+                let mut leaves = run.gather(1);
+                for leaf in &leaves {
+                    again[0] += u32::from(leaf.comes_up_again(usize::MAX));
+                    again[1] += u32::from(leaf.comes_up_again(0));
+                }
+                let found = Leaf::evaluate(&mut leaves, &task, run.exchanges());
+                run.bring_back(&leaves, found);
+            }
+            again
+        };
+        let ([before, never], [_, within]) = (looks(true), looks(false));
+        assert!(before > 0 && never == 0 && within > 0, "{before} {never} {within}");
     }
 
     #[test]

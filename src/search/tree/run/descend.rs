@@ -4,6 +4,7 @@ use super::super::nodes::{Edge, Node};
 use super::super::places;
 use super::{Leaf, Run};
 use crate::board::Game;
+use crate::evaluate::Wdl;
 use crate::search::ends::ended;
 use crate::search::report::Score;
 
@@ -36,8 +37,9 @@ impl Run<'_> {
                     path.push(child.get());
                     at = child.get() as usize;
                     let node = self.nodes.node(at);
-                    let tired = path.len() > DEEPEST;
-                    if let Some(score) = node.proved.or_else(|| tired.then(|| Score::Expected(node.wdl()))) {
+                    let tired = || (path.len() > DEEPEST).then(|| Score::Expected(node.wdl()));
+                    let known = node.proved.or_else(|| self.repeated(&path, &game)).or_else(tired);
+                    if let Some(score) = known {
                         return Some(Leaf { path, game, known: Some(score), due });
                     }
                     if node.edges.is_empty() && node.pending > 0 {
@@ -51,14 +53,21 @@ impl Run<'_> {
                 None => {
                     let known = ended(&game).or_else(|| self.endings(&game));
                     let child = self.nodes.add_child(at, edge, known);
+                    path.push(child);
+                    let known = known.or_else(|| self.repeated(&path, &game));
                     // Who mates at once where another way led to was seen to there.
                     let known = known.or_else(|| self.transposed(child as usize, &game));
                     let known = known.or_else(|| self.nodes.mate_at_once(child as usize, &game));
-                    path.push(child);
                     return Some(Leaf { path, game, known, due });
                 }
             }
         }
+    }
+
+    /// A draw, where a way from the root has come back to a position on it: whoever wants to may go round once more. It is none for ever: once
+    /// the root has moved on, the first time may have been before it.
+    fn repeated(&self, path: &[u32], game: &Game) -> Option<Score> {
+        (self.params.repetitions && game.recurs_within(path.len() - 1)).then_some(Score::Expected(Wdl::DRAW))
     }
 
     /// What the position of a new node is worth by now, where another way has led to it before.

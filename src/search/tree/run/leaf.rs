@@ -25,6 +25,12 @@ impl Leaf {
         self.game.key()
     }
 
+    /// Whether it came up on the way from the root, or so many plies before.
+    #[cfg(test)]
+    pub(in crate::search::tree) fn comes_up_again(&self, before: usize) -> bool {
+        self.game.recurs_within((self.path.len() - 1).saturating_add(before))
+    }
+
     /// Asks about a batch, and looks more closely at the moves that are due; without the run, which others may use meanwhile.
     pub(in crate::search::tree) fn evaluate(
         batch: &mut [Leaf],
