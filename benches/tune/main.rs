@@ -8,9 +8,9 @@
 //!
 //! A letter and a dot before a name set a constant of one side, `a.` of the first, which all others are compared with: `c_puct`, `c_factor`,
 //! `c_base`, `fpu_reduction`, `prior_temperature`; the halving's `below`, `most`, `visit`, `scale`; the exchanges' `settled`, `standing`,
-//! `choice`, `hope`, `tries`, `deeper` (`exchanges=0` for none); `transpositions` (0: each is looked at anew); `falling`, `doubt`, `sure`, by which the
-//! clock is used; `rating` and `pool` (its number), which the network is told (0 and -1: nothing); and `nodes`, or `clock` and `increment` in
-//! milliseconds. Without a letter, those of all sides.
+//! `choice`, `hope`, `tries`, `deeper` (`exchanges=0` for none); `transpositions` (0: each is looked at anew); `repetitions` (0: only the third
+//! is a draw); `falling`, `doubt`, `sure`, by which the clock is used; `rating` and `pool` (its number), which the network is told (0 and -1:
+//! nothing); and `nodes`, or `clock` and `increment` in milliseconds. Without a letter, those of all sides.
 //! `openings` are played as games: prints A's score and the Elo difference with its 95 % interval, from the pairs of games. A `suite` is of
 //! test positions (EPD), where small differences show sooner, and where sides share what the network says: the more at once, the less each
 //! takes. `threads` of them at a time; all cores unless told.
