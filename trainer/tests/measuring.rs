@@ -169,6 +169,24 @@ fn labels_are_written_from_whites_side_and_go_on_where_they_stopped() {
     assert!(rows.iter().all(|(fen, cp)| *cp == if fen.contains(" w ") { 17 } else { -17 }), "{rows:?}");
     assert!(rows.iter().all(|(fen, _)| fen.split(' ').count() == 4));
 
+    // With few men only; with two kings alone there is nothing to be said.
+    let game = "1. e4 d5 2. exd5 Qxd5 3. Nc3 Qxa2 4. Rxa2 Nc6 0-1";
+    write_games(&folder.0.join("data/taken.games"), &[(game, GameResult::Black)]);
+    let few = |men: u32| {
+        let out = format!("few-{men}");
+        let arguments = command(&out).replace("masters", "taken");
+        (folder.trainer(&format!("{arguments} --men {men}")), out)
+    };
+    let most = |men| {
+        let (found, out) = few(men);
+        assert!(found.status.success(), "{}", text(&found.stderr));
+        let men = |fen: &str| fen.chars().take_while(|&c| c != ' ').filter(char::is_ascii_alphabetic).count();
+        parts(&out).iter().map(|(fen, _)| men(fen)).max()
+    };
+    assert_eq!([29, 32].map(most), [Some(29), Some(30)]);
+    let (none, _) = few(2);
+    assert!(!none.status.success() && text(&none.stderr).contains("only 0 different"), "{}", text(&none.stderr));
+
     // What a search looks at: the same each time, all different, and not where it begins from only.
     let looked = |out: &str| {
         let of_tree = "--tree 40 --weights w.safetensors --looks 0.5 --one-random 0 --two-random 0";

@@ -38,6 +38,9 @@ pub(super) struct Label {
     /// Ply of a game before which no position is taken
     #[arg(long, default_value_t = 5)]
     from_ply: usize,
+    /// Men that a position has at most, kings too: endings only
+    #[arg(long, default_value_t = 32, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(2..=32))]
+    men: usize,
     /// Share of positions after one random move
     #[arg(long, default_value_t = 0.34, value_parser = share)]
     one_random: f64,
@@ -90,6 +93,7 @@ impl Label {
             count: self.count,
             part: self.part,
             from_ply: self.from_ply,
+            men: self.men,
             random: [self.one_random, self.two_random],
             looks,
             seed: self.seed,

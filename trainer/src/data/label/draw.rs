@@ -134,7 +134,7 @@ impl Draw {
         }
     }
 
-    /// A position of a game, as it was or after random moves, that is not the end of one.
+    /// A position of a game, as it was or after random moves, that is not the end of one, with few enough men.
     fn begin(&mut self, options: &Options) -> Option<Game> {
         let rng = &mut self.rng;
         let total: usize = self.shards.iter().map(Shard::len).sum();
@@ -159,6 +159,7 @@ impl Draw {
             (!legal.is_empty()).then_some(())?;
             game.play(legal[rng.random_range(0..legal.len())]);
         }
-        game.terminal().is_none().then_some(game)
+        let few = game.position().board().occupied().count() <= options.men;
+        (few && game.terminal().is_none()).then_some(game)
     }
 }

@@ -38,6 +38,8 @@ pub struct Options {
     pub part: usize,
     /// Ply before which no position is taken.
     pub from_ply: usize,
+    /// Men that a position has at most; of what a search looks at, where it begins.
+    pub men: usize,
     /// Shares of positions after one and after two random moves.
     pub random: [f64; 2],
     /// What is labelled in the place of these positions.
