@@ -252,7 +252,9 @@ mod tests {
     fn who_comes_back_to_a_position_of_the_search_has_a_draw() {
         // Two kings that can but walk to and fro, once before the search.
         let mut game = Game::from_fen("8/8/8/1p1p1p1k/pPpPpPpP/P1P1P1P1/8/6K1 w - - 0 1").expect("legal");
-        ["g1g2", "h5g6", "g2g1", "g6h5"].map(|m| game.play(game.parse_uci(m).expect("legal")));
+        for m in ["g1g2", "h5g6", "g2g1", "g6h5"] {
+            game.play(game.parse_uci(m).expect("legal"));
+        }
         let limits = Limits { nodes: Some(300), deepen: true, ..Limits::default() };
         let stop = Stop::new(false, None);
         let task = task(&game, &limits, 1, &stop, &SCRIPTED);
