@@ -37,17 +37,17 @@ impl Run<'_> {
                     path.push(child.get());
                     at = child.get() as usize;
                     let node = self.nodes.node(at);
-                    let tired = || (path.len() > DEEPEST).then(|| Score::Expected(node.wdl()));
-                    let known = node.proved.or_else(|| self.repeated(&path, &game)).or_else(tired);
-                    if let Some(score) = known {
+                    let tired = path.len() > DEEPEST;
+                    if let Some(score) = node.proved.or_else(|| tired.then(|| Score::Expected(node.wdl()))) {
                         return Some(Leaf { path, game, known: Some(score), due });
                     }
                     if node.edges.is_empty() && node.pending > 0 {
                         return None;
                     }
                     if node.edges.is_empty() {
-                        // A batch that was cut short left it so.
-                        return Some(Leaf { path, game, known: None, due });
+                        // A batch that was cut short left it so, or it was a draw.
+                        let known = self.repeated(&path, &game);
+                        return Some(Leaf { path, game, known, due });
                     }
                 }
                 None => {
