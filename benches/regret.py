@@ -29,15 +29,20 @@ def games(path, least, rng):
     return texts
 
 
-def position(movetext, rng):
-    """A position of a game; None where it is too short."""
+def position(movetext, rng, most):
+    """A position of a game with so many men at most; None where it is too short, or has too many."""
     words = re.sub(r"\{[^}]*\}", "", movetext).split()
     sans = [word for word in words if not re.match(r"\d+\.|(1-0|0-1|1/2-1/2|\*)$", word)]
     if len(sans) < 14:
         return None
-    board = chess.Board()
-    for san in sans[: rng.randrange(8, min(len(sans), 120))]:
+    board, fit = chess.Board(), []
+    for ply, san in enumerate(sans[:120]):
+        if ply >= 8 and len(board.piece_map()) <= most:
+            fit.append(board.copy(stack=False))
         board.push_san(san)
+    if not fit:
+        return None
+    board = rng.choice(fit)
     if rng.random() < 0.25 and board.legal_moves:
         board.push(rng.choice(list(board.legal_moves)))
     return chess.Board(board.fen())
@@ -70,6 +75,7 @@ def main():
     parser.add_argument("--count", type=int, default=1200)
     parser.add_argument("--depth", type=int, default=10)
     parser.add_argument("--least", type=int, default=1700, help="rating of White")
+    parser.add_argument("--men", type=int, default=32, help="on the board, at most")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--engine", default="/usr/games/stockfish")
     args = parser.parse_args()
@@ -79,7 +85,7 @@ def main():
         written = 0
         while written < args.count:
             source = rng.choice([source for source in sources if source] or parser.error("too few games"))
-            board = position(source.pop(), rng)
+            board = position(source.pop(), rng, args.men)
             line = board and problem(engine, board, args.depth)
             if line:
                 written += 1
