@@ -1,14 +1,13 @@
 //! Two sides against each other: every opening twice, with colours exchanged.
 
 use glance::board::{Game, Terminal};
-use glance::evaluate::Evaluator;
 use shakmaty::Position;
 
 use crate::side::{Player, Side};
-use crate::workers::{each, mean};
+use crate::workers::{Evaluators, Work, mean};
 
 /// Points of White.
-fn play(start: &Game, white: &Side, black: &Side, evaluator: &dyn Evaluator) -> f64 {
+fn play(start: &Game, white: &Side, black: &Side, evaluators: &Evaluators) -> f64 {
     let mut game = start.clone();
     let (mut white, mut black) = (Player::new(white), Player::new(black));
     for _ in 0..300 {
@@ -18,13 +17,13 @@ fn play(start: &Game, white: &Side, black: &Side, evaluator: &dyn Evaluator) -> 
             None => {}
         }
         let player = game.position().turn().fold_wb(&mut white, &mut black);
-        let Some(m) = player.choose(&game, evaluator) else { break };
+        let Some(m) = player.choose(&game, evaluators) else { break };
         game.play(m);
     }
     0.5
 }
 
-pub fn compare(a: &Side, b: &Side, openings: &str, pairs: usize, threads: usize) {
+pub fn compare(a: &Side, b: &Side, openings: &str, pairs: usize, work: &Work) {
     let text = std::fs::read_to_string(openings).unwrap_or_default();
     let mut starts: Vec<Game> = text.lines().filter_map(|line| Game::from_fen(line).ok()).collect();
     if starts.is_empty() {
@@ -36,8 +35,8 @@ pub fn compare(a: &Side, b: &Side, openings: &str, pairs: usize, threads: usize)
     // Spread over the file, always the same ones.
     let step = (starts.len() / pairs.max(1)).max(1);
     let starts: Vec<&Game> = starts.iter().step_by(step).take(pairs).collect();
-    let pair = |start: &&Game, cache: &dyn Evaluator| (play(start, a, b, cache) + 1.0 - play(start, b, a, cache)) / 2.0;
-    let points = each(&starts, threads, pair, |points| eprint!("\r{}", result(points)));
+    let pair = |start: &&Game, with: &Evaluators| (play(start, a, b, with) + 1.0 - play(start, b, a, with)) / 2.0;
+    let points = work.each(&starts, pair, |points| eprint!("\r{}", result(points)));
     println!("\r{}", result(&points));
 }
 

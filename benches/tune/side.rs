@@ -3,16 +3,20 @@
 use std::time::Instant;
 
 use glance::board::{Conditions, Game, Pool};
-use glance::evaluate::{Evaluator, Stop};
+use glance::evaluate::Stop;
 use glance::play::Clock;
 use glance::search::{Exchanges, Kept, Limits, Search, Task, Tree};
 use shakmaty::Move;
+
+use crate::workers::Evaluators;
 
 /// Exchanges that change nothing.
 const ABSENT: Exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 0.0, hope: 0.0, tries: 1, deeper: 0 };
 
 #[derive(Clone, Copy)]
 pub struct Side {
+    /// The number of its network.
+    pub network: usize,
     tree: Tree,
     conditions: Conditions,
     nodes: u64,
@@ -24,7 +28,8 @@ pub struct Side {
 
 impl Default for Side {
     fn default() -> Side {
-        Side { tree: Tree::default(), conditions: Conditions::STRONGEST, nodes: 32, clock: 0, increment: 0 }
+        let conditions = Conditions::STRONGEST;
+        Side { network: 0, tree: Tree::default(), conditions, nodes: 32, clock: 0, increment: 0 }
     }
 }
 
@@ -81,9 +86,9 @@ impl Side {
     }
 
     /// The move it plays with so many nodes; `None` where the game is over.
-    pub fn choose(&self, game: &Game, evaluator: &dyn Evaluator) -> Option<Move> {
+    pub fn choose(&self, game: &Game, evaluators: &Evaluators) -> Option<Move> {
         let limits = Limits { nodes: Some(self.nodes), deepen: true, ..Limits::default() };
-        self.search(game, &limits, &Stop::new(false, None), None, evaluator)
+        self.search(game, &limits, &Stop::new(false, None), None, evaluators)
     }
 
     fn search(
@@ -92,7 +97,7 @@ impl Side {
         limits: &Limits,
         stop: &Stop,
         kept: Option<&Kept>,
-        evaluator: &dyn Evaluator,
+        evaluators: &Evaluators,
     ) -> Option<Move> {
         let task = Task {
             game,
@@ -100,7 +105,7 @@ impl Side {
             limits,
             lines: 1,
             stop,
-            evaluator,
+            evaluator: &evaluators[self.network],
             memory: 32 << 20,
             kept,
             endings: None,
@@ -124,15 +129,15 @@ impl<'a> Player<'a> {
     }
 
     /// The move it plays; `None` where the game is over.
-    pub fn choose(&mut self, game: &Game, evaluator: &dyn Evaluator) -> Option<Move> {
+    pub fn choose(&mut self, game: &Game, evaluators: &Evaluators) -> Option<Move> {
         let Side { clock, increment, .. } = *self.side;
         if clock == 0 {
-            return self.side.choose(game, evaluator);
+            return self.side.choose(game, evaluators);
         }
         let start = Instant::now();
         let span = Clock { left: Some(self.left), increment, ..Clock::default() }.span(0, 0);
         let limits = Limits { deepen: true, save: true, ..Limits::default() };
-        let best = self.side.search(game, &limits, &Stop::new(false, span), Some(&self.kept), evaluator);
+        let best = self.side.search(game, &limits, &Stop::new(false, span), Some(&self.kept), evaluators);
         self.left += increment - i64::try_from(start.elapsed().as_millis()).unwrap_or(i64::MAX);
         best
     }

@@ -4,12 +4,11 @@
 use std::collections::HashMap;
 
 use glance::board::Game;
-use glance::evaluate::Evaluator;
 use shakmaty::Move;
 use shakmaty::san::San;
 
 use crate::side::Side;
-use crate::workers::{each, mean};
+use crate::workers::{Evaluators, Work, mean};
 
 struct Problem {
     game: Game,
@@ -38,24 +37,23 @@ impl Problem {
         (most > 0.0).then_some(Problem { game, worth })
     }
 
-    fn points(&self, side: &Side, cache: &dyn Evaluator) -> f64 {
-        let chosen = side.choose(&self.game, cache);
+    fn points(&self, side: &Side, evaluators: &Evaluators) -> f64 {
+        let chosen = side.choose(&self.game, evaluators);
         self.worth.iter().find(|w| Some(w.0) == chosen).map_or(0.0, |w| w.1)
     }
 }
 
 /// Prints each side's points, and how much better than the first it is.
-pub fn compare(sides: &[(char, Side)], path: &str, threads: usize) {
+pub fn compare(sides: &[(char, Side)], path: &str, work: &Work) {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let problems: Vec<Problem> = text.lines().filter_map(Problem::read).collect();
     if problems.is_empty() {
         println!("suite='{path}': no test positions there");
         return;
     }
-    let points: Vec<Vec<f64>> = each(
+    let points: Vec<Vec<f64>> = work.each(
         &problems,
-        threads,
-        |p, cache| sides.iter().map(|(_, side)| p.points(side, cache)).collect(),
+        |p, evaluators| sides.iter().map(|(_, side)| p.points(side, evaluators)).collect(),
         |found| eprint!("\r{} of {}", found.len(), problems.len()),
     );
     println!("\r{path}: the points of {} positions", points.len());
