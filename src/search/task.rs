@@ -12,7 +12,7 @@ use crate::evaluate::{Evaluator, Stop, Wdl};
 pub struct Limits {
     /// Positions evaluated at most.
     pub nodes: Option<u64>,
-    /// Plies looked ahead at most.
+    /// Plies looked ahead at most; of the tree on average, and fewer where more looks no longer deepen it.
     pub depth: Option<u32>,
     /// Only these moves at the root; empty means all.
     pub moves: Vec<Move>,

@@ -302,6 +302,11 @@ mod tests {
         assert_eq!(search(&game, &Limits { deepen: true, ..Limits::default() }, 1, &stop).report.nodes, 1);
         let depth = Limits { depth: Some(1), ..Limits::default() };
         assert_eq!(search(&game, &depth, 1, &Stop::new(false, None)).report.nodes, 1);
+        // Both captures end the game, so that no line is deeper than one ply: a search for more ends nevertheless.
+        let drawn = Game::from_fen("8/8/8/8/8/5k2/7n/6nK w - - 0 1").expect("a position");
+        let depth = Limits { depth: Some(9), ..Limits::default() };
+        let flat = search(&drawn, &depth, 1, &Stop::new(false, None));
+        assert_eq!((flat.report.depth, flat.report.seldepth), (1, 1));
         // Without any limit it ends by itself, and memory ends it too.
         let free = search(&game, &Limits::default(), 1, &Stop::new(false, None));
         assert!(free.report.nodes > 30 && free.report.nodes <= NATURAL + 1, "{}", free.report.nodes);

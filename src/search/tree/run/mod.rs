@@ -22,6 +22,7 @@ use super::kept::Kept;
 use super::nodes::Nodes;
 use crate::evaluate::{Evaluation, Stopped, Wdl};
 use leaf::weighed;
+use over::Growth;
 
 /// A search under way.
 pub(super) struct Run<'a> {
@@ -36,6 +37,7 @@ pub(super) struct Run<'a> {
     /// Sum and maximum of the plies that simulations went down.
     plies: u64,
     seldepth: u32,
+    growth: Growth,
     /// What was expected at the move before.
     before: Option<f32>,
     /// Bytes of the tree that is kept beside this one.
@@ -59,6 +61,7 @@ impl<'a> Run<'a> {
             simulations: 0,
             plies: 0,
             seldepth: 1,
+            growth: Growth::default(),
             before: task.kept.and_then(|kept| kept.expected(task.game)),
             beside: 0,
             start: Instant::now(),
@@ -207,6 +210,7 @@ impl<'a> Run<'a> {
         self.simulations += 1;
         self.plies += path.len() as u64 - 1;
         self.seldepth = self.seldepth.max(path.len() as u32 - 1);
+        self.growth.note(self.depth(), self.simulations);
     }
 
     /// Adds a result that no network is needed for, and draws mates back as far as they are forced.
