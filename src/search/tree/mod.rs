@@ -421,6 +421,11 @@ mod tests {
         assert!(
             run.nodes.root().edges.iter().all(|e| moves.contains(&e.m)) && run.nodes.root().edges.len() == moves.len()
         );
+        // A depth is that of the whole tree: a ply more takes more than one way that goes so far.
+        think(&game, None, Some(400));
+        let limits = Limits { depth: Some(run.depth() + 1), ..Limits::default() };
+        let deeper = Tree::default().search(&Task { limits: &limits, ..next }, &mut |_| {}).report;
+        assert!(deeper.depth == run.depth() + 1 && deeper.nodes > 20, "{} {}", deeper.depth, deeper.nodes);
         // Not with a limit in nodes, which is to give the same twice; not from another game.
         think(&game, None, Some(400));
         assert_eq!(think(&after, None, Some(5)).0, 1);

@@ -101,6 +101,11 @@ impl Nodes {
         MoveStats { m: edge.m, visits: self.visits(edge), prior: edge.prior, score }
     }
 
+    /// The plies that all simulations together went down from the root: every visit of a node below it is one.
+    pub(super) fn plies(&self) -> u64 {
+        self.all.iter().skip(1).map(|node| u64::from(node.visits)).sum()
+    }
+
     /// A new node; returns its number.
     pub(super) fn add(&mut self, proved: Option<Score>) -> u32 {
         let node = Node { proved, ..Node::default() };

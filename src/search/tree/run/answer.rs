@@ -6,9 +6,9 @@ use crate::search::report::{Line, MoveStats, Report, Score};
 use crate::search::task::Answer;
 
 impl Run<'_> {
-    /// Mean plies looked ahead, at least one.
-    pub(super) fn depth(&self) -> u32 {
-        (self.plies / self.simulations.max(1)).max(1) as u32
+    /// Mean plies looked ahead in the tree, at least one.
+    pub(in crate::search::tree) fn depth(&self) -> u32 {
+        (self.plies / u64::from(self.nodes.root().visits.max(1))).max(1) as u32
     }
 
     pub(in crate::search::tree) fn answer(&self) -> Answer {

@@ -34,7 +34,7 @@ pub(super) struct Run<'a> {
     pub(super) evaluated: u64,
     tbhits: u64,
     pub(super) simulations: u64,
-    /// Sum and maximum of the plies that simulations went down.
+    /// Plies that simulations went down, also of a search before whose tree this one goes on with; and at most, in this one.
     plies: u64,
     seldepth: u32,
     growth: Growth,
@@ -61,7 +61,7 @@ impl<'a> Run<'a> {
             simulations: 0,
             plies: 0,
             seldepth: 1,
-            growth: Growth::default(),
+            growth: Growth::from(0, 0),
             before: task.kept.and_then(|kept| kept.expected(task.game)),
             beside: 0,
             start: Instant::now(),
@@ -116,6 +116,8 @@ impl<'a> Run<'a> {
         self.beside = task.kept.map_or(0, Kept::bytes);
         if let Some(nodes) = below {
             self.nodes = nodes;
+            self.plies = self.nodes.plies();
+            self.growth = Growth::from(self.depth(), self.nodes.root().visits);
             self.prune();
             return;
         }

@@ -2,10 +2,10 @@
 
 use super::Run;
 
-/// Simulations that a search for a depth may always have…
+/// Simulations that a search for a depth may always have, or as many as the tree has that it goes on with…
 const TRIES: u64 = 1000;
 /// …and how many times those that its depth took before it is given up: a ply more takes one and a half times to four times as many,
-/// until the mean grows no more, in most positions before it is twenty, and where all lines end in draws much sooner.
+/// until the mean grows no more (at 10 to 15 in four positions that were tried); where all lines end in draws that is much sooner.
 const PATIENCE: u64 = 8;
 
 /// Simulations when nothing else ends the search.
@@ -13,24 +13,28 @@ pub(in crate::search::tree) const NATURAL: u64 = 128;
 /// Simulations at most: what a node can count.
 const MOST: u64 = 1 << 31;
 
-/// How deep a search has come, and when.
-#[derive(Default)]
+/// How deep a search has come, and the simulations that it may have to come deeper.
 pub(super) struct Growth {
     depth: u32,
-    simulations: u64,
+    enough: u64,
 }
 
 impl Growth {
+    /// Of a search that begins with a tree so deep, of so many visits.
+    pub(super) fn from(depth: u32, visits: u32) -> Growth {
+        Growth { depth, enough: TRIES.max(visits.into()) }
+    }
+
     /// Takes note of the depth after so many simulations.
     pub(super) fn note(&mut self, depth: u32, simulations: u64) {
         if depth > self.depth {
-            *self = Growth { depth, simulations };
+            *self = Growth { depth, enough: self.enough.max(PATIENCE.saturating_mul(simulations)) };
         }
     }
 
     /// Whether the depth has long been the same after so many.
     fn has_ended(&self, simulations: u64) -> bool {
-        simulations > TRIES.max(PATIENCE.saturating_mul(self.simulations))
+        simulations > self.enough
     }
 }
 
@@ -88,12 +92,15 @@ mod tests {
 
     #[test]
     fn growth_ends_after_eight_times_what_it_took() {
-        let mut growth = Growth::default();
+        let mut growth = Growth::from(0, 0);
         assert!(!growth.has_ended(1000) && growth.has_ended(1001));
         growth.note(3, 500);
         growth.note(2, 900);
         assert!(!growth.has_ended(4000) && growth.has_ended(4001));
         growth.note(4, 5000);
         assert!(!growth.has_ended(40_000) && growth.has_ended(40_001));
+        // Nor before there were as many as the tree had before.
+        let growth = Growth::from(3, 7000);
+        assert!(!growth.has_ended(7000) && growth.has_ended(7001));
     }
 }
