@@ -3,6 +3,7 @@
 
 mod bytes;
 mod columns;
+mod guard;
 mod jsonl;
 mod parquet;
 mod pgn;

@@ -10,13 +10,14 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::columns::{self, MOVETEXT};
+use super::guard::guarded;
 use super::{Content, Progress, ReadError, Rows, Stream};
 
 const BATCH: usize = 2048;
 
 fn builder(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, ReadError> {
     let file = File::open(path).map_err(|e| ReadError::new(path, e))?;
-    ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| ReadError::new(path, e))
+    guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file))
 }
 
 /// What a file holds, its columns and its number of rows.
@@ -49,7 +50,8 @@ pub(super) fn look(path: &Path) -> Result<(Content, SchemaRef, u64), ReadError> 
 
 struct Reader {
     path: PathBuf,
-    batches: ParquetRecordBatchReader,
+    /// None after an error.
+    batches: Option<ParquetRecordBatchReader>,
     folders: Vec<(String, String)>,
     row: u64,
     progress: Progress,
@@ -67,17 +69,17 @@ pub(super) fn read(
     let wanted = columns::needed(content).iter().copied().chain(more.iter().map(String::as_str));
     let mask = ProjectionMask::columns(builder.parquet_schema(), wanted);
     let offset = usize::try_from(skip).map_err(|e| ReadError::new(path, e))?;
-    let batches = builder
-        .with_projection(mask)
-        .with_batch_size(BATCH)
-        .with_offset(offset)
-        .build()
-        .map_err(|e| ReadError::new(path, e))?;
+    let builder = builder.with_projection(mask).with_batch_size(BATCH).with_offset(offset);
+    let batches = Some(guarded(path, || builder.build())?);
     progress.add(skip);
     Ok(Box::new(Reader { path: path.to_owned(), batches, folders: columns::of_folders(path), row: skip, progress }))
 }
 
 impl Reader {
+    fn batch(&self, batches: &mut ParquetRecordBatchReader) -> Result<Option<RecordBatch>, ReadError> {
+        guarded(&self.path, || batches.next().transpose()?.map(|batch| self.complete(&batch)).transpose())
+    }
+
     fn complete(&self, batch: &RecordBatch) -> Result<RecordBatch, arrow_schema::ArrowError> {
         let batch = columns::cast(batch)?;
         let rows = batch.num_rows();
@@ -97,13 +99,58 @@ impl Iterator for Reader {
     type Item = Result<Rows, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = match self.batches.next()?.and_then(|b| self.complete(&b)) {
-            Ok(batch) => batch,
-            Err(error) => return Some(Err(ReadError::new(&self.path, error))),
+        let mut batches = self.batches.take()?;
+        let batch = match self.batch(&mut batches) {
+            Ok(batch) => batch?,
+            Err(error) => return Some(Err(error)),
         };
+        self.batches = Some(batches);
         let first = self.row;
         self.row += batch.num_rows() as u64;
         self.progress.add(batch.num_rows() as u64);
         Some(Ok(Rows { first, batch, bad: Vec::new() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, Int32Array, StringArray};
+    use parquet::arrow::ArrowWriter;
+
+    use super::*;
+
+    #[test]
+    fn what_is_damaged_is_an_error_and_the_last() {
+        let folder = std::env::temp_dir().join(format!("glance-damaged-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("temporary folder");
+        let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -";
+        let columns: [(&str, ArrayRef); 3] = [
+            ("fen", Arc::new(StringArray::from(vec![start; 40]))),
+            ("line", Arc::new(StringArray::from_iter_values((0..40).map(|i| ["e2e4", "d2d4", "g1f3"][i % 3])))),
+            ("cp", Arc::new(Int32Array::from_iter_values(0..40))),
+        ];
+        let rows = RecordBatch::try_from_iter(columns).expect("columns of one length");
+        let mut writer = ArrowWriter::try_new(Vec::new(), rows.schema(), None).expect("a schema");
+        writer.write(&rows).expect("in memory");
+        let whole = writer.into_inner().expect("in memory");
+        let path = folder.join("damaged.parquet");
+        let (mut errors, mut panics) = (0, 0);
+        for at in 0..whole.len() {
+            for byte in [0, 0x80, 0xff] {
+                let mut bytes = whole.clone();
+                bytes[at] = byte;
+                std::fs::write(&path, bytes).expect("writable");
+                let stream = look(&path).and_then(|(content, _, _)| read(&path, content, &[], 0, Progress::default()));
+                let error = stream.map_or_else(Some, |rows| {
+                    let rows: Vec<_> = rows.take(100).collect();
+                    assert!(rows.iter().rev().skip(1).all(Result::is_ok), "no end after an error: byte {at}");
+                    rows.into_iter().find_map(Result::err)
+                });
+                errors += usize::from(error.is_some());
+                panics += usize::from(error.is_some_and(|e| e.reason.starts_with("damaged: ")));
+            }
+        }
+        std::fs::remove_dir_all(folder).expect("temporary folder");
+        assert!(errors > 1000 && panics > 0, "{errors} errors, {panics} of them panics, of {} bytes", whole.len());
     }
 }
