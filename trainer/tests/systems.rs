@@ -256,6 +256,10 @@ fn bad_recipes_are_named_in_one_line() {
     assert!(error("reads = \"cls\"", "reads = \"squares\"").contains("policy.reads is squares"));
     assert!(error("kind = \"none\"", "kind = \"tanh\"").contains("value.kind"));
     assert!(error("flip_colours = 0.5", "flip_colours = 5").contains("flip_colours is 5: 0 to 1 is allowed"));
+    for (name, value) in [("forget_conditions", "-0.1"), ("forget_history", "1.5"), ("people_eval_weight", "inf")] {
+        let error = error("flip_colours = 0.5", &format!("{name} = {value}"));
+        assert!(error.contains(&format!("data.augmentation.{name} is {value}: 0 to 1 is allowed")), "{error}");
+    }
     let error_of_part = error("[training]", "[training]\npart = \"time\"");
     assert_eq!(error_of_part, "training.part is time: all is allowed without network.time");
     // A head that does not fit the loss.

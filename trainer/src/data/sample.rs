@@ -73,9 +73,9 @@ pub struct Augmentation {
     /// Share of positions whose colours are exchanged: only networks that tell White from Black see a difference.
     pub flip_colours: f64,
     /// Weight of the evaluation, where there is one, against the game's result, in games of engines…
-    pub eval_weight: f32,
+    pub eval_weight: f64,
     /// …and in games of people, who draw far less than an engine expects of its equals.
-    pub people_eval_weight: f32,
+    pub people_eval_weight: f64,
     /// What the network is told of the players' ratings: the truth, except to see what it makes of something else.
     #[serde(skip)]
     pub told: Told,
@@ -158,6 +158,17 @@ impl Default for Augmentation {
 }
 
 impl Augmentation {
+    /// All its numbers with their names; each is a share, from 0 to 1.
+    pub fn shares(&self) -> [(&'static str, f64); 5] {
+        [
+            ("forget_conditions", self.forget_conditions),
+            ("forget_history", self.forget_history),
+            ("flip_colours", self.flip_colours),
+            ("eval_weight", self.eval_weight),
+            ("people_eval_weight", self.people_eval_weight),
+        ]
+    }
+
     /// Positions as they were: for measuring.
     pub fn none() -> Augmentation {
         Augmentation { forget_conditions: 0.0, forget_history: 0.0, flip_colours: 0.0, ..Augmentation::default() }
@@ -217,7 +228,8 @@ impl Augmentation {
         let wdl = match (eval, result) {
             (Some(eval), Some(result)) => {
                 let engines = record.head.pool == Pool::Engine;
-                Some(mix(eval, result, if engines { self.eval_weight } else { self.people_eval_weight }))
+                let weight = if engines { self.eval_weight } else { self.people_eval_weight };
+                Some(mix(eval, result, weight as f32))
             }
             (eval, result) => eval.or(result),
         };

@@ -239,8 +239,10 @@ impl Recipe {
         range((0.0..=1e3).contains(&weight), "training.time_weight", weight.to_string(), "0 to 1000 is allowed")?;
         let possible = t.part != Part::Time || self.network.time.is_some();
         range(possible, "training.part", "time".into(), "all is allowed without network.time")?;
-        let flips = self.data.augmentation.flip_colours;
-        range((0.0..=1.0).contains(&flips), "data.augmentation.flip_colours", flips.to_string(), "0 to 1 is allowed")?;
+        for (name, value) in self.data.augmentation.shares() {
+            let field = format!("data.augmentation.{name}");
+            range((0.0..=1.0).contains(&value), &field, value.to_string(), "0 to 1 is allowed")?;
+        }
         range((0.0..1.0).contains(&t.ema), "training.ema", t.ema.to_string(), "0 up to 1 is allowed")?;
         range(t.clip > 0.0, "training.clip", t.clip.to_string(), "more than 0 is allowed")?;
         for (name, value) in &self.data.mixture {
