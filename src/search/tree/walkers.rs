@@ -3,16 +3,42 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::super::report::Report;
 use super::run::{Leaf, Run};
 
-/// Simulations before the first report; each later one comes after twice as many.
-const TOLD: u64 = 16;
+/// Simulations before the first report; each later one comes after twice as many…
+const FIRST: u64 = 16;
+/// …or after this time: who watches an analysis wants to see that it goes on.
+const LONGEST: Duration = Duration::from_secs(3);
 
 /// How long a walker waits for the others before it looks again whether the search is over.
 const PATIENCE: Duration = Duration::from_millis(5);
+
+/// When the next report is due.
+struct Telling {
+    simulations: u64,
+    last: Instant,
+}
+
+impl Telling {
+    fn from(now: Instant) -> Telling {
+        Telling { simulations: FIRST, last: now }
+    }
+
+    /// Whether one is due; it counts as given then.
+    fn is_due(&mut self, simulations: u64, now: Instant) -> bool {
+        let (grown, late) = (simulations >= self.simulations, now - self.last >= LONGEST);
+        if grown {
+            self.simulations *= 2;
+        }
+        if grown || late {
+            self.last = now;
+        }
+        grown || late
+    }
+}
 
 /// What the walkers share.
 struct Shared<'a> {
@@ -61,7 +87,7 @@ impl<'a> Shared<'a> {
 
     fn walk(&self, mut tell: Option<&mut dyn FnMut(&Report)>) {
         let _fall = Fall(self);
-        let mut told = TOLD;
+        let mut telling = Telling::from(Instant::now());
         let mut run = self.lock();
         let (task, batch, exchanges) = (run.task, run.task.evaluator.batch().max(1), run.exchanges());
         while !run.is_over() {
@@ -91,13 +117,28 @@ impl<'a> Shared<'a> {
                 continue;
             }
             run.take_time();
-            if let Some(tell) = tell.as_mut().filter(|_| run.simulations >= told) {
-                told *= 2;
+            if let Some(tell) = tell.as_mut().filter(|_| telling.is_due(run.simulations, Instant::now())) {
                 let report = run.answer().report;
                 drop(run);
                 tell(&report);
                 run = self.lock();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_come_with_twice_the_simulations_or_in_time() {
+        let start = Instant::now();
+        let mut telling = Telling::from(start);
+        let mut due =
+            |simulations, milliseconds| telling.is_due(simulations, start + Duration::from_millis(milliseconds));
+        assert!(!due(15, 1) && due(16, 2) && !due(31, 3) && due(40, 1000) && !due(63, 3900) && due(64, 3950));
+        // Three seconds after the last, however few there were since.
+        assert!(!due(70, 6900) && due(71, 6950) && !due(72, 9900) && due(73, 9950) && due(128, 10_000));
     }
 }
