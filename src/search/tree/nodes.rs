@@ -55,6 +55,12 @@ impl Node {
         }
     }
 
+    /// The node without what is below it: its moves are asked for anew when it is visited again.
+    fn folded(&self) -> Node {
+        let Node { visits, win, draw, loss, checks, .. } = *self;
+        Node { visits, win, draw, loss, checks, ..Node::default() }
+    }
+
     fn bytes(&self) -> usize {
         size_of::<Node>() + places::BYTES + self.edges.capacity() * size_of::<Edge>()
     }
@@ -250,8 +256,8 @@ impl Nodes {
         node.edges.iter().filter(|e| self.visits(e) > 0).max_by_key(|e| self.visits(e))
     }
 
-    /// The tree below a node, which becomes the root, without the nodes that were visited less than `least` times; what is proved
-    /// stays.
+    /// The tree below a node, which becomes the root, without what is below the nodes that were visited less than `least` times: of these
+    /// only what they are worth stays. Where a score is proved, so does its proof.
     pub(super) fn below(&self, root: usize, least: u32) -> Nodes {
         let mut kept =
             Nodes { all: vec![self.all[root].clone()], bytes: self.all[root].bytes(), places: Places::default() };
@@ -261,13 +267,11 @@ impl Nodes {
             for edge in &mut edges {
                 let Some(child) = edge.child else { continue };
                 let child = &self.all[child.get() as usize];
-                edge.child = if child.visits >= least || child.proved.is_some() {
-                    kept.bytes += child.bytes();
-                    kept.all.push(child.clone());
-                    NonZeroU32::new(kept.all.len() as u32 - 1)
-                } else {
-                    None
-                };
+                let open = child.visits >= least || child.proved.is_some();
+                let child = if open { child.clone() } else { child.folded() };
+                kept.bytes += child.bytes();
+                kept.all.push(child);
+                edge.child = NonZeroU32::new(kept.all.len() as u32 - 1);
             }
             kept.all[next].edges = edges;
             next += 1;
@@ -287,7 +291,8 @@ impl Nodes {
         }
     }
 
-    /// Lets the least visited nodes go until at most `bytes` are held, or nothing but the root and its moves.
+    /// Lets what is below the least visited nodes go until at most `bytes` are held, or nothing but the root and its moves. What was found
+    /// below a node stays in its value, so that nobody need look for it again.
     pub(super) fn prune(&mut self, bytes: usize) {
         let mut least = 2;
         while self.bytes > bytes && self.all.len() > 1 {
@@ -433,13 +438,18 @@ mod tests {
         assert_eq!((part.root().visits, part.root().wdl().loss), (2, 0.5));
         assert_eq!(part.visits(&part.root().edges[0]), 1);
         assert!(part.bytes() < nodes.bytes());
+        // What was visited once has no moves any more, and is worth what it was; then what was visited twice has none.
         let mut pruned = nodes.clone();
-        pruned.prune(nodes.bytes() - 1);
-        assert_eq!(pruned.root().visits, 4);
-        assert_eq!(pruned.root().edges.len(), 2);
-        assert_eq!((pruned.visits(&pruned.root().edges[0]), pruned.visits(&pruned.root().edges[1])), (2, 0));
-        // Nothing but the root, however little is allowed; its moves stay.
-        pruned.prune(0);
-        assert_eq!((pruned.all.len(), pruned.root().edges.len()), (1, 2));
+        pruned.open(3, [(m("a2a3"), 1.0)].into_iter());
+        pruned.node_mut(3).weighed = Some(0);
+        for (bytes, left) in [(pruned.bytes() - 1, 4), (0, 3)] {
+            pruned.prune(bytes);
+            assert_eq!((pruned.all.len(), pruned.root().visits, pruned.root().edges.len()), (left, 4, 2));
+            let known =
+                |nodes: &Nodes| [0, 1].map(|i| nodes.child(&nodes.root().edges[i]).map(|c| (c.visits, c.wdl())));
+            assert_eq!(known(&pruned), known(&nodes));
+            assert_eq!(pruned.node(2).edges.len() + usize::from(pruned.node(2).weighed.is_some()), 0);
+            assert_eq!(pruned.bytes(), pruned.all.iter().map(Node::bytes).sum::<usize>());
+        }
     }
 }
