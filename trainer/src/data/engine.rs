@@ -1,11 +1,16 @@
 //! Another UCI engine as a child process, asked for its opinion of positions.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+
+/// Bytes of a line at most; what is longer is taken for several.
+const LONGEST: u64 = 1 << 20;
+/// Lines that wait to be heard; an engine that says more has to wait.
+const WAITING: usize = 256;
 
 /// How an engine is started and how long it thinks.
 #[derive(Clone, Debug)]
@@ -73,10 +78,11 @@ impl Engine {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(fail("no pipes to it".into()));
         };
-        let (send, lines) = unbounded();
+        let (send, lines) = bounded(WAITING);
         std::thread::spawn(move || {
-            for line in BufReader::new(output).lines() {
-                if !line.is_ok_and(|line| send.send(line).is_ok()) {
+            let mut output = BufReader::new(output);
+            while let Some(line) = line(&mut output) {
+                if send.send(line).is_err() {
                     break;
                 }
             }
@@ -104,10 +110,12 @@ impl Engine {
     fn wait(&mut self, mut wanted: impl FnMut(&str) -> bool) -> Result<(), EngineError> {
         let until = Instant::now() + self.options.patience;
         loop {
-            match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
                 Ok(line) if wanted(line.trim()) => return Ok(()),
-                Ok(_) => {}
-                Err(RecvTimeoutError::Timeout) => {
+                // One that never stops talking does not answer either.
+                Ok(_) if !left.is_zero() => {}
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {
                     return Err(self.fail(format!("no answer within {} s", self.options.patience.as_secs_f64())));
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.fail("went away".into())),
@@ -137,6 +145,13 @@ impl Drop for Engine {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The next line, or so much of it as is [allowed](LONGEST), whatever its bytes; `None` at the end.
+fn line(output: &mut impl BufRead) -> Option<String> {
+    let mut line = Vec::new();
+    let read = output.take(LONGEST).read_until(b'\n', &mut line).ok()?;
+    (read > 0).then(|| String::from_utf8_lossy(&line).into_owned())
 }
 
 /// The opinion in an `info` line that has an exact score and a variation, and is of the first line.
@@ -186,6 +201,15 @@ mod tests {
     }
 
     #[test]
+    fn lines_may_be_of_any_bytes_and_of_any_length() {
+        let said = [b"id author Fran\xe7ois\r\n".as_slice(), &vec![b'x'; LONGEST as usize + 1], b"\nend"].concat();
+        let mut said = said.as_slice();
+        let lines: Vec<String> = std::iter::from_fn(|| line(&mut said)).collect();
+        assert_eq!((lines.len(), lines[0].trim(), lines[3].as_str()), (4, "id author Fran\u{fffd}ois", "end"));
+        assert_eq!((lines[1].len() as u64, lines[2].as_str()), (LONGEST, "x\n"));
+    }
+
+    #[test]
     fn what_is_no_engine_is_an_error() {
         let options = |program: &str| EngineOptions {
             program: program.into(),
@@ -199,5 +223,7 @@ mod tests {
         let ended = error("true");
         assert!(ended.contains("went away") || ended.contains("does not listen"), "{ended}");
         assert!(error("cat").contains("no answer within"));
+        // Says something all the time, and never what it was asked for.
+        assert!(error("yes").contains("no answer within"));
     }
 }
