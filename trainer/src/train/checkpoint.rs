@@ -1,5 +1,6 @@
 //! Checkpoints: everything that a run needs to go on as if it had never stopped.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -54,12 +55,46 @@ fn content<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> CheckpointError +
     move |error| CheckpointError::Content { path: path.to_owned(), reason: error.to_string() }
 }
 
-/// The same of what cannot be read: a version that changed the network's pieces has other files.
-pub(super) fn unreadable<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> CheckpointError + '_ {
-    move |error| CheckpointError::Content {
-        path: path.to_owned(),
-        reason: format!("damaged, or made by another version of this program: {error}"),
+/// The same of what is whole and cannot be read: a version that changed the network's pieces has other files. What the library says of
+/// that fills a page, and speaks of its own versions.
+pub(super) fn unreadable<E>(path: &Path) -> impl Fn(E) -> CheckpointError + '_ {
+    let reason = "made by another version of this program, which can still export its weights, or damaged";
+    move |_| CheckpointError::Content { path: path.to_owned(), reason: reason.into() }
+}
+
+/// The file with the checksums of the others.
+const SUMS: &str = "sums.json";
+
+/// CRC-32 of a checkpoint's files, by their names.
+type Sums = BTreeMap<String, u32>;
+
+/// Writes the checksums of a folder's files beside them, and has all of it on the disk.
+fn seal(folder: &Path) -> Result<(), CheckpointError> {
+    let mut sums = Sums::new();
+    for (name, bytes) in read(folder)?.into_iter().filter(|(name, _)| name != SUMS) {
+        let path = folder.join(&name);
+        fs::OpenOptions::new().write(true).open(&path).and_then(|file| file.sync_all()).map_err(io(&path))?;
+        sums.insert(name, crc32fast::hash(&bytes));
     }
+    let path = folder.join(SUMS);
+    let text = serde_json::to_string_pretty(&sums).map_err(content(&path))?;
+    fs::write(&path, text).and_then(|()| fs::OpenOptions::new().write(true).open(&path)?.sync_all()).map_err(io(&path))
+}
+
+/// Compares a folder's files with their checksums. One of an earlier version of this program has none.
+pub(super) fn check(folder: &Path) -> Result<(), CheckpointError> {
+    let path = folder.join(SUMS);
+    if !path.exists() {
+        return Ok(());
+    }
+    let sums: Sums = serde_json::from_slice(&fs::read(&path).map_err(io(&path))?).map_err(content(&path))?;
+    for (name, sum) in sums {
+        let path = folder.join(name);
+        if crc32fast::hash(&fs::read(&path).map_err(io(&path))?) != sum {
+            return Err(CheckpointError::Content { path, reason: "damaged: its checksum does not match".into() });
+        }
+    }
+    Ok(())
 }
 
 /// Writes a checkpoint into `<run>/checkpoint`: beside it first, then put in its place, so that a kill at any moment
@@ -97,6 +132,7 @@ fn begin(run: &Path) -> Result<PathBuf, CheckpointError> {
 /// Puts what was written there in the checkpoint's place.
 fn finish(run: &Path) -> Result<(), CheckpointError> {
     let (new, current, old) = (run.join("checkpoint.new"), run.join("checkpoint"), run.join("checkpoint.old"));
+    seal(&new)?;
     let _ = fs::remove_dir_all(&old);
     if current.exists() {
         fs::rename(&current, &old).map_err(io(&current))?;
@@ -111,14 +147,17 @@ pub type Files = Vec<(String, Vec<u8>)>;
 
 /// A run's checkpoint as it lies in its folder.
 pub fn files(run: &Path) -> Result<Files, CheckpointError> {
-    let folder = find(run).unwrap_or_else(|| run.join("checkpoint"));
+    read(&find(run).unwrap_or_else(|| run.join("checkpoint")))
+}
+
+fn read(folder: &Path) -> Result<Files, CheckpointError> {
     let names =
-        fs::read_dir(&folder).and_then(|entries| entries.map(|e| Ok(e?.file_name())).collect::<Result<Vec<_>, _>>());
+        fs::read_dir(folder).and_then(|entries| entries.map(|e| Ok(e?.file_name())).collect::<Result<Vec<_>, _>>());
     let read = |name: std::ffi::OsString| {
         let path = folder.join(&name);
         Ok((name.to_string_lossy().into_owned(), fs::read(&path).map_err(io(&path))?))
     };
-    names.map_err(io(&folder))?.into_iter().map(read).collect()
+    names.map_err(io(folder))?.into_iter().map(read).collect()
 }
 
 /// Makes files the run's checkpoint: what [`files`] gave, on another machine.
@@ -158,6 +197,7 @@ where
     B::InnerBackend: Kernels,
 {
     use burn::module::AutodiffModule;
+    check(folder)?;
     let records = Records::new();
     let record =
         Recorder::<B::InnerBackend>::load(&records, folder.join("average"), device).map_err(unreadable(folder))?;
@@ -166,4 +206,39 @@ where
     let network = network.load_record(record);
     let optimizer = optimizer.load(folder, &network, device).map_err(unreadable(&folder.join("optimizer")))?;
     Ok((network, average, optimizer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_as_it_was_written_is_named() {
+        let run = std::env::temp_dir().join(format!("glance-checkpoint-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&run);
+        fs::create_dir_all(&run).expect("temporary folder");
+        let of = |step: u8| vec![("state.json".to_owned(), vec![step]), ("network.bin".to_owned(), vec![7; 100])];
+        // What is kept of another machine brings its own checksums along.
+        for step in 0..2 {
+            keep(&run, &of(step)).expect("written");
+            let all = files(&run).expect("readable");
+            assert_eq!(all.len(), 3);
+            keep(&run, &all).expect("written");
+        }
+        let folder = find(&run).expect("a checkpoint");
+        assert_eq!(fs::read(folder.join("state.json")).expect("readable"), [1]);
+        check(&folder).expect("whole");
+        let network = folder.join("network.bin");
+        let error = || check(&folder).expect_err("not whole").to_string();
+        fs::write(&network, [7; 99]).expect("writable");
+        assert_eq!(error(), format!("checkpoint {}: damaged: its checksum does not match", network.display()));
+        fs::remove_file(&network).expect("there");
+        assert!(error().starts_with(&format!("{}: ", network.display())), "{}", error());
+        fs::write(folder.join(SUMS), "{").expect("writable");
+        assert!(error().contains(SUMS), "{}", error());
+        // Of an earlier version.
+        fs::remove_file(folder.join(SUMS)).expect("there");
+        check(&folder).expect("nothing to compare with");
+        fs::remove_dir_all(&run).expect("there");
+    }
 }

@@ -32,6 +32,7 @@ pub enum ExportError {
 pub fn export(run: &Path, out: &Path, precision: Precision) -> Result<State, ExportError> {
     type B = burn_flex::Flex;
     let folder = checkpoint::find(run).ok_or_else(|| ExportError::Missing(run.display().to_string()))?;
+    checkpoint::check(&folder)?;
     let state = checkpoint::read_state(&folder)?;
     let device = Default::default();
     let files = BinFileRecorder::<FullPrecisionSettings>::new();
