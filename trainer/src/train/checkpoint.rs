@@ -70,15 +70,16 @@ type Sums = BTreeMap<String, u32>;
 
 /// Writes the checksums of a folder's files beside them, and has all of it on the disk.
 fn seal(folder: &Path) -> Result<(), CheckpointError> {
+    let on_disk = |path: &Path| fs::OpenOptions::new().write(true).open(path)?.sync_all();
     let mut sums = Sums::new();
-    for (name, bytes) in read(folder)?.into_iter().filter(|(name, _)| name != SUMS) {
+    for name in names(folder)?.into_iter().filter(|name| name != SUMS) {
         let path = folder.join(&name);
-        fs::OpenOptions::new().write(true).open(&path).and_then(|file| file.sync_all()).map_err(io(&path))?;
-        sums.insert(name, crc32fast::hash(&bytes));
+        let sum = fs::read(&path).map(|bytes| crc32fast::hash(&bytes));
+        sums.insert(name, on_disk(&path).and(sum).map_err(io(&path))?);
     }
     let path = folder.join(SUMS);
     let text = serde_json::to_string_pretty(&sums).map_err(content(&path))?;
-    fs::write(&path, text).and_then(|()| fs::OpenOptions::new().write(true).open(&path)?.sync_all()).map_err(io(&path))
+    fs::write(&path, text).and_then(|()| on_disk(&path)).map_err(io(&path))
 }
 
 /// Compares a folder's files with their checksums. One of an earlier version of this program has none.
@@ -147,17 +148,18 @@ pub type Files = Vec<(String, Vec<u8>)>;
 
 /// A run's checkpoint as it lies in its folder.
 pub fn files(run: &Path) -> Result<Files, CheckpointError> {
-    read(&find(run).unwrap_or_else(|| run.join("checkpoint")))
+    let folder = find(run).unwrap_or_else(|| run.join("checkpoint"));
+    let read = |name: String| {
+        let path = folder.join(&name);
+        Ok((name, fs::read(&path).map_err(io(&path))?))
+    };
+    names(&folder)?.into_iter().map(read).collect()
 }
 
-fn read(folder: &Path) -> Result<Files, CheckpointError> {
-    let names =
-        fs::read_dir(folder).and_then(|entries| entries.map(|e| Ok(e?.file_name())).collect::<Result<Vec<_>, _>>());
-    let read = |name: std::ffi::OsString| {
-        let path = folder.join(&name);
-        Ok((name.to_string_lossy().into_owned(), fs::read(&path).map_err(io(&path))?))
-    };
-    names.map_err(io(folder))?.into_iter().map(read).collect()
+/// The names of a folder's files.
+fn names(folder: &Path) -> Result<Vec<String>, CheckpointError> {
+    let entries = fs::read_dir(folder).map_err(io(folder))?;
+    entries.map(|e| Ok(e.map_err(io(folder))?.file_name().to_string_lossy().into_owned())).collect()
 }
 
 /// Makes files the run's checkpoint: what [`files`] gave, on another machine.
