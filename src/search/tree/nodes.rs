@@ -26,7 +26,7 @@ pub(super) struct Edge {
 /// A position of the tree.
 #[derive(Clone, Default)]
 pub(super) struct Node {
-    /// The move with the greatest prior first; empty until the network has looked, and where the game is over.
+    /// The move with the greatest prior first; empty until the network has looked, where the game is over, and where memory was short.
     pub(super) edges: Vec<Edge>,
     pub(super) visits: u32,
     /// Visits under way in the batch at hand.
@@ -107,7 +107,7 @@ impl Nodes {
         MoveStats { m: edge.m, visits: self.visits(edge), prior: edge.prior, score }
     }
 
-    /// The plies that all simulations together went down from the root: every visit of a node below it is one.
+    /// The plies that all simulations together went down from the root, as far as nodes are left to tell: every visit of one below it is one.
     pub(super) fn plies(&self) -> u64 {
         self.all.iter().skip(1).map(|node| u64::from(node.visits)).sum()
     }

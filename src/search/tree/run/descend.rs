@@ -45,7 +45,7 @@ impl Run<'_> {
                         return None;
                     }
                     if node.edges.is_empty() {
-                        // A batch that was cut short left it so, or it was a draw.
+                        // A batch that was cut short left it so, it was a draw, or its moves made room.
                         let known = self.repeated(&path, &game);
                         return Some(Leaf { path, game, known, due });
                     }
