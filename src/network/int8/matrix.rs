@@ -1,6 +1,5 @@
 //! A matrix of weights as bytes, each column with a scale of its own.
 
-use super::super::vectors::widest;
 use super::balance::Balance;
 use super::bytes::{Bytes, Numbers, SHIFT};
 use super::dot::{COLUMNS, Dot, Group, ROWS, Sums};
@@ -173,27 +172,28 @@ impl Matrix {
             }
         }
         for (i, (block, of_rows)) in rows.blocks().enumerate() {
-            self.dot.sums(block, weights, &start, sums);
             let these = i * ROWS * width..(i * ROWS + block.rows) * width;
             let (out, others) = (&mut out[these.clone()], others.map(|others| &others[these]));
-            widest(
+            self.dot.sums(
+                block,
+                weights,
+                &start,
+                sums,
                 #[inline(always)]
-                || {
-                    for (r, (sums, of_row)) in sums.iter().zip(of_rows).enumerate() {
-                        for g in 0..G {
-                            let place = r * width + from + g * COLUMNS;
-                            let Some(out) = out[place..].first_chunk_mut::<COLUMNS>() else { return };
-                            let other = others.and_then(|others| others[place..].first_chunk::<COLUMNS>());
-                            // Apart from where it goes, so that the compiler sees that nothing of what it comes from is overwritten.
-                            let other = *other.unwrap_or(out);
-                            let mut x = [0.0; COLUMNS];
-                            for c in 0..COLUMNS {
-                                let scale = of_row * columns[g].scales[c];
-                                x[c] = then((sums[g][c] as f32).mul_add(scale, columns[g].biases[c]), other[c]);
-                            }
-                            *out = x;
+                |r, sums| {
+                    let (of_row, place) = (of_rows[r], r * width + from);
+                    let out = &mut out[place..][..G * COLUMNS];
+                    // Apart from where it goes, so that the compiler sees that nothing of what it comes from is overwritten.
+                    let mut x = [[0.0; COLUMNS]; G];
+                    x.as_flattened_mut()
+                        .copy_from_slice(others.map_or(&*out, |others| &others[place..][..G * COLUMNS]));
+                    for g in 0..G {
+                        for c in 0..COLUMNS {
+                            let scale = of_row * columns[g].scales[c];
+                            x[g][c] = then((sums[g][c] as f32).mul_add(scale, columns[g].biases[c]), x[g][c]);
                         }
                     }
+                    out.copy_from_slice(x.as_flattened());
                 },
             );
         }

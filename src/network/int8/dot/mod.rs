@@ -6,6 +6,8 @@ mod arm;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+use super::super::vectors::widest;
+
 /// Rows that are multiplied together.
 pub(super) const ROWS: usize = 8;
 /// Columns of a [`Group`].
@@ -113,21 +115,30 @@ impl Dot {
     }
 
     /// The products of rows, which this has [widened](Dot::widen), and weights, which it has [arranged](Dot::arranged). Both go on for as many
-    /// words as a row is long, a multiple of four; each sum is begun with its column's `start`. The sums of rows that there are not may be
-    /// anything.
+    /// words as a row is long, a multiple of four; each sum is begun with its column's `start`. `then` is given each row's number and its sums;
+    /// it must be `#[inline(always)]` and change something that it captures, so that it is compiled together with the instructions. `sums` are
+    /// overwritten.
     #[inline]
     #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "none of theirs takes wide rows"))]
-    pub(super) fn sums<const G: usize>(self, rows: Block, weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
+    pub(super) fn sums<const G: usize>(
+        self,
+        rows: Block,
+        weights: &[Group],
+        start: &Start<G>,
+        sums: &mut Sums<G>,
+        mut then: impl FnMut(usize, &Start<G>),
+    ) {
         let Block { rows: count, words: rows, wide } = rows;
         match self.0 {
             // SAFETY: of this kind only where `all` found the instructions.
             #[cfg(target_arch = "x86_64")]
             Kind::Vnni => unsafe {
-                match count {
-                    0 | 1 => x86::vnni::<1, G>(rows, weights, start, sums),
-                    2..=4 => x86::vnni::<4, G>(rows, weights, start, sums),
-                    _ => x86::vnni::<ROWS, G>(rows, weights, start, sums),
-                }
+                // From the registers that they were made in.
+                return match count {
+                    0 | 1 => x86::vnni::<1, G>(count, rows, weights, start, then),
+                    2..=4 => x86::vnni::<4, G>(count, rows, weights, start, then),
+                    _ => x86::vnni::<ROWS, G>(count, rows, weights, start, then),
+                };
             },
             // SAFETY: likewise.
             #[cfg(target_arch = "x86_64")]
@@ -140,13 +151,26 @@ impl Dot {
             Kind::DotProduct => unsafe { arm::dot_product(rows, weights, start, sums) },
             Kind::Portable => portable(count, rows, weights, start, sums),
         }
+        widest(
+            #[inline(always)]
+            || {
+                for (r, sums) in sums.iter().take(count).enumerate() {
+                    then(r, sums);
+                }
+            },
+        );
     }
 }
 
 /// The first `R` of rows that each go on for `length` words.
 #[inline(always)]
 fn first<T, const R: usize>(rows: &[T], length: usize) -> [&[T]; R] {
-    std::array::from_fn(|r| &rows[r * length..][..length])
+    // A plain loop: `from_fn` is a call of its own.
+    let mut first = [&rows[..length]; R];
+    for r in 1..R {
+        first[r] = &rows[r * length..][..length];
+    }
+    first
 }
 
 fn portable<const G: usize>(count: usize, rows: &[Word], weights: &[Group], start: &Start<G>, sums: &mut Sums<G>) {
@@ -193,8 +217,12 @@ mod tests {
             let weights: Vec<Group> = weights.iter().map(|&group| dot.arranged(group)).collect();
             dot.widen(&rows, &mut wide);
             for count in 1..=ROWS {
-                dot.sums(Block { rows: count, words: &rows, wide: &wide }, &weights, &start, &mut sums);
-                assert_eq!(sums[..count], wanted[..count], "{count} rows with {dot:?}");
+                let mut found = Vec::new();
+                dot.sums(Block { rows: count, words: &rows, wide: &wide }, &weights, &start, &mut sums, |r, sums| {
+                    assert_eq!(r, found.len(), "one row after another");
+                    found.push(*sums);
+                });
+                assert_eq!(found, wanted[..count], "{count} rows with {dot:?}");
             }
         }
         #[cfg(target_arch = "x86_64")]

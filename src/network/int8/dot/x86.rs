@@ -3,28 +3,25 @@
 #[cfg(test)]
 use std::arch::x86_64::_mm256_dpbusd_epi32;
 use std::arch::x86_64::{
-    __m256i, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_cvtepu8_epi16, _mm256_dpbusd_avx_epi32, _mm256_madd_epi16,
-    _mm256_set1_epi32, _mm256_setzero_si256, _mm512_dpbusd_epi32, _mm512_set1_epi32, _mm512_setzero_si512,
+    __m256i, __m512i, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_cvtepu8_epi16, _mm256_dpbusd_avx_epi32,
+    _mm256_madd_epi16, _mm256_set1_epi32, _mm256_setzero_si256, _mm512_dpbusd_epi32, _mm512_set1_epi32,
 };
 
 use super::{Group, ROWS, Start, Sums, WideWord, Word, first};
 
-/// The first `R` of the rows.
+/// The first `R` of the rows; those below `count` go on to `then`.
 #[target_feature(enable = "avx512f,avx512vnni")]
 pub(super) fn vnni<const R: usize, const G: usize>(
+    count: usize,
     rows: &[Word],
     weights: &[Group],
     start: &Start<G>,
-    sums: &mut Sums<G>,
+    mut then: impl FnMut(usize, &Start<G>),
 ) {
     let length = weights.len() / G;
     let rows: [&[Word]; R] = first(rows, length);
-    let mut held = [[_mm512_setzero_si512(); G]; R];
-    for row in &mut held {
-        for g in 0..G {
-            row[g] = pulp::cast(start[g]);
-        }
-    }
+    let begin: [__m512i; G] = start.map(pulp::cast);
+    let mut held = [begin; R];
     for (k, weights) in (0..length).zip(weights.chunks_exact(G)) {
         for r in 0..R {
             let x = _mm512_set1_epi32(i32::from_ne_bytes(rows[r][k]));
@@ -33,11 +30,15 @@ pub(super) fn vnni<const R: usize, const G: usize>(
             }
         }
     }
-    for r in 0..R {
-        for g in 0..G {
-            sums[r][g] = pulp::cast(held[r][g]);
-        }
+    // Written out: a loop that the compiler leaves as one would have the sums in memory from the beginning.
+    macro_rules! then {
+        ($($r:literal)*) => {
+            $(if $r < R && $r < count {
+                then($r, &held[$r % R].map(pulp::cast));
+            })*
+        };
     }
+    then!(0 1 2 3 4 5 6 7);
 }
 
 /// The same with vectors half as wide, of eight columns each; the first `count` of the rows, and what fills up four.
