@@ -22,7 +22,7 @@ pub(super) struct Scratch {
     /// A map a head.
     maps: Vec<f32>,
     attended: Vec<f32>,
-    hidden: Vec<f32>,
+    pub(super) hidden: Vec<f32>,
 }
 
 /// A block's weights as bytes.
@@ -172,7 +172,10 @@ impl Generator {
         maps: &mut [f32],
         bytes: &mut Bytes,
     ) {
-        let compressed: Vec<f32> = squares.flat_map(|square| &square[..self.compress]).copied().collect();
+        let mut compressed = Vec::with_capacity(SQUARES * self.compress);
+        for square in squares {
+            compressed.extend_from_slice(&square[..self.compress]);
+        }
         let hidden = self.hidden.row(&compressed, Numbers::Any, Then::Relu, bytes);
         let mut codes = self.generate.row(&hidden, Numbers::Positive, Then::Write, bytes);
         let generate = codes.len() / self.heads;

@@ -10,19 +10,31 @@ pub(super) type Graph = [u64; SQUARES];
 /// Adds it to maps that are [`turned`](super::attention::turned), one a head; each row of `gates` begins with the gates of a square, which
 /// [`edges`](super::super::kernels::edges) explains.
 pub(super) fn add(maps: &mut [f32], gates: Rows, graphs: &[Graph]) {
-    let heads = maps.len() / MAP;
+    let (maps, _) = maps.as_chunks_mut::<MAP>();
+    let heads = maps.len();
     let of_kind = GATES * heads;
     for (kind, graph) in graphs.iter().enumerate() {
+        let gates_of = |square: usize| {
+            let gates = &gates.numbers[square * gates.stride + kind * of_kind..][..of_kind];
+            let (first, last) = gates.split_at(2 * heads);
+            (first.split_at(heads), last.split_at(heads))
+        };
         for (from, &set) in graph.iter().enumerate() {
+            if set == 0 {
+                continue;
+            }
+            let ((of_from, _), (_, back_of_from)) = gates_of(from);
             let mut rest = set;
             while rest != 0 {
-                let to = rest.trailing_zeros() as usize;
+                // Seen to be a square, so that nobody looks whether it is on the map.
+                let to = rest.trailing_zeros() as usize % SQUARES;
                 rest &= rest - 1;
-                let [of_from, of_to] =
-                    [from, to].map(|square| &gates.numbers[square * gates.stride + kind * of_kind..][..of_kind]);
-                for (head, map) in maps.chunks_exact_mut(MAP).enumerate() {
-                    map[to * SQUARES + from] += of_from[head] + of_to[heads + head];
-                    map[from * SQUARES + to] += of_to[2 * heads + head] + of_from[3 * heads + head];
+                let ((_, of_to), (back_of_to, _)) = gates_of(to);
+                let there = of_from.iter().zip(of_to);
+                let back = back_of_to.iter().zip(back_of_from);
+                for ((map, (from_gate, to_gate)), (back_to, back_from)) in maps.iter_mut().zip(there).zip(back) {
+                    map[to * SQUARES + from] += from_gate + to_gate;
+                    map[from * SQUARES + to] += back_to + back_from;
                 }
             }
         }

@@ -7,7 +7,8 @@ use super::super::kernels::Kernels;
 use super::super::kernels::rows::dot;
 use super::super::vectors::widest;
 use super::balance::Balance;
-use super::bytes::{Bytes, Numbers};
+use super::block::Scratch;
+use super::bytes::Numbers;
 use super::edges::{self, Graph};
 use super::floats::Rows;
 use super::layer::Layer;
@@ -85,12 +86,13 @@ impl Heads {
         (x, d): (&[f32], usize),
         graphs: &[Graph],
         asked: &[MoveIndex],
-        bytes: &mut Bytes,
+        scratch: &mut Scratch,
     ) -> (Vec<f32>, Vec<f32>) {
+        let Scratch { bytes, hidden: rows, .. } = scratch;
         bytes.take(x, d, Numbers::Normalised(&self.balance));
         let width = self.rows.width();
-        let mut rows = vec![0.0; bytes.rows() * width];
-        self.rows.multiply(bytes, &mut rows, Then::Write);
+        rows.resize(bytes.rows() * width, 0.0);
+        self.rows.multiply(bytes, rows, Then::Write);
         let start = |square: usize| &rows[square * width..][..self.dim];
         let end = |square: usize| &rows[square * width + self.dim..][..self.dim];
         let mut logits: Vec<f32> = Vec::with_capacity(asked.len());

@@ -102,7 +102,7 @@ impl Int8 {
         for block in &self.blocks {
             block.forward(&mut x, &graphs[..self.edges_of_blocks], &self.shared_map, &mut scratch);
         }
-        let (logits, value) = self.heads.read((&x, self.embedding.width()), &graphs, asked, &mut scratch.bytes);
+        let (logits, value) = self.heads.read((&x, self.embedding.width()), &graphs, asked, &mut scratch);
         if let Ok(mut all) = self.scratch.lock() {
             all.push(scratch);
         }
