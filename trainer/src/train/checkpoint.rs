@@ -172,9 +172,12 @@ pub fn keep(run: &Path, files: &Files) -> Result<(), CheckpointError> {
     finish(run)
 }
 
-/// The folder of the newest whole checkpoint of a run, if there is one.
+/// The folder of the newest whole checkpoint of a run, if there is one. One that has lost its state is named where there is no other, so that
+/// nobody takes the run for a new one and writes over it.
 pub fn find(run: &Path) -> Option<PathBuf> {
-    ["checkpoint", "checkpoint.old"].map(|name| run.join(name)).into_iter().find(|p| p.join("state.json").exists())
+    let folders = ["checkpoint", "checkpoint.old"].map(|name| run.join(name));
+    let whole = folders.iter().find(|folder| folder.join("state.json").exists());
+    whole.or_else(|| folders.iter().find(|folder| folder.exists())).cloned()
 }
 
 /// Where the run of a checkpoint stands.
@@ -241,6 +244,11 @@ mod tests {
         // Of an earlier version.
         fs::remove_file(folder.join(SUMS)).expect("there");
         check(&folder).expect("nothing to compare with");
+        // Without its state it is still there, and not whole.
+        fs::remove_file(folder.join("state.json")).expect("there");
+        assert_eq!(find(&run).as_ref(), Some(&folder));
+        let error = read_state(&folder).expect_err("no state").to_string();
+        assert!(error.contains("state.json"), "{error}");
         fs::remove_dir_all(&run).expect("there");
     }
 }
