@@ -22,6 +22,7 @@ pub(super) struct Scratch {
     /// A map a head.
     maps: Vec<f32>,
     attended: Vec<f32>,
+    /// Of a feed-forward part, or what moves and values are read out of.
     pub(super) hidden: Vec<f32>,
 }
 
