@@ -117,8 +117,8 @@ pub(super) fn play_out(position: &Chess, mut alpha: f32, beta: f32, plies: u32, 
             break;
         }
         // The dearest first, taken by the cheapest; they are not sorted, as the first is mostly enough.
-        let rank = |m: Move| 16.0 * won(m) - value(m.role());
-        let next = (i + 1..moves.len()).fold(i, |best, j| if rank(moves[j]) > rank(moves[best]) { j } else { best });
+        let rank = |m: Move| (won(m), -value(m.role()));
+        let next = (i + 1..moves.len()).fold(i, |first, j| if rank(moves[j]) > rank(moves[first]) { j } else { first });
         moves[i..=next].rotate_right(1);
         let m = moves[i];
         if !check && loses(position, m) {

@@ -4,6 +4,7 @@ use std::f32::consts::LOG2_E;
 
 use super::super::kernels::rows::LANES;
 use super::super::vectors::widest;
+use super::bytes::ROUNDER;
 use super::floats::{Begin, Left, Rows, product};
 use super::transpose::{SIDE, Transpose};
 
@@ -110,13 +111,11 @@ fn exponentials(map: &mut [f32]) -> [f32; SQUARES] {
 #[inline(always)]
 fn exp2(x: f32) -> f32 {
     const LEAST: f32 = -100.0;
-    /// Added to a number, it leaves the nearest whole one in the lowest bits.
-    const ROUND: f32 = 12_582_912.0;
     /// With the smallest relative error that a polynomial of this degree has there.
     const POLYNOMIAL: [f32; 5] = [9.570_08e-3, 5.591_783e-2, 0.240_247_45, 0.693_121_8, 0.999_999_3];
     let x = if x > LEAST { x } else { LEAST };
-    let whole = x + ROUND;
-    let rest = x - (whole - ROUND);
+    let whole = x + ROUNDER;
+    let rest = x - (whole - ROUNDER);
     let mut power = POLYNOMIAL[0];
     for coefficient in &POLYNOMIAL[1..] {
         power = power.mul_add(rest, *coefficient);

@@ -6,8 +6,8 @@ use super::balance::Balance;
 use super::dot::{Block, Dot, ROWS, WideWord, Word};
 use super::transpose::{SIDE, Transpose, halved};
 
-/// Added to a number below 2²², it has the nearest integer in its lowest bits.
-const ROUNDER: f32 = 12_582_912.0;
+/// Added to a number below 2²², whatever its sign, it has the nearest integer in its lowest bits.
+pub(super) const ROUNDER: f32 = 12_582_912.0;
 /// What is added to signed bytes, which are from -127 to 127, so that they are unsigned.
 pub(super) const SHIFT: i32 = 128;
 

@@ -14,24 +14,22 @@ pub(super) fn add(maps: &mut [f32], gates: Rows, graphs: &[Graph]) {
     let heads = maps.len();
     let of_kind = GATES * heads;
     for (kind, graph) in graphs.iter().enumerate() {
-        let gates_of = |square: usize| {
-            let gates = &gates.numbers[square * gates.stride + kind * of_kind..][..of_kind];
-            let (first, last) = gates.split_at(2 * heads);
-            (first.split_at(heads), last.split_at(heads))
+        // Of each head one of a square's four.
+        let gates_of = |square: usize, which: usize| {
+            &gates.numbers[square * gates.stride + kind * of_kind + which * heads..][..heads]
         };
         for (from, &set) in graph.iter().enumerate() {
             if set == 0 {
                 continue;
             }
-            let ((of_from, _), (_, back_of_from)) = gates_of(from);
+            let (of_from, back_of_from) = (gates_of(from, 0), gates_of(from, 3));
             let mut rest = set;
             while rest != 0 {
                 // Seen to be a square, so that nobody looks whether it is on the map.
                 let to = rest.trailing_zeros() as usize % SQUARES;
                 rest &= rest - 1;
-                let ((_, of_to), (back_of_to, _)) = gates_of(to);
-                let there = of_from.iter().zip(of_to);
-                let back = back_of_to.iter().zip(back_of_from);
+                let there = of_from.iter().zip(gates_of(to, 1));
+                let back = gates_of(to, 2).iter().zip(back_of_from);
                 for ((map, (from_gate, to_gate)), (back_to, back_from)) in maps.iter_mut().zip(there).zip(back) {
                     map[to * SQUARES + from] += from_gate + to_gate;
                     map[from * SQUARES + to] += back_to + back_from;

@@ -117,7 +117,7 @@ impl Dot {
     /// The products of rows, which this has [widened](Dot::widen), and weights, which it has [arranged](Dot::arranged). Both go on for as many
     /// words as a row is long, a multiple of four; each sum is begun with its column's `start`. `then` is given each row's number and its sums;
     /// it must be `#[inline(always)]` and change something that it captures, so that it is compiled together with the instructions. `sums` are
-    /// overwritten.
+    /// overwritten, room that need not be cleared each time (4 % of all the time where it is).
     #[inline]
     #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "none of theirs takes wide rows"))]
     pub(super) fn sums<const G: usize>(
