@@ -1,5 +1,7 @@
 //! The player: what is kept from move to move, and what options change of it.
 
+use std::path::{Path, PathBuf};
+
 use shakmaty::{Color, Move, Position};
 
 use super::book::Book;
@@ -65,10 +67,21 @@ impl Engine {
     }
 
     /// Takes new settings. What cannot be loaded stays as it was, in the settings too; the errors say what.
-    pub fn configure(&mut self, mut new: Settings) -> Vec<EngineError> {
+    pub fn configure(&mut self, new: Settings) -> Vec<EngineError> {
+        self.take(new, None)
+    }
+
+    /// Reads once more what the settings name so: it may have been written anew. What cannot be loaded stays as it was; the errors say what.
+    pub fn read_again(&mut self, named: &str) -> Vec<EngineError> {
+        self.take(self.settings.clone(), Some(named.as_ref()))
+    }
+
+    /// Takes new settings, and loads what they name otherwise than those in force, or so.
+    fn take(&mut self, mut new: Settings, again: Option<&Path>) -> Vec<EngineError> {
         let mut errors = Vec::new();
         let old = &self.settings;
-        if new.book_file != old.book_file {
+        let is_again = |path: &Option<PathBuf>| path.is_some() && path.as_deref() == again;
+        if new.book_file != old.book_file || is_again(&new.book_file) {
             let book = new.book_file.as_deref().map_or_else(|| Ok(Book::embedded(EMBEDDED_BOOK)), Book::open);
             match book {
                 Ok(book) => self.book = book,
@@ -78,7 +91,7 @@ impl Engine {
                 }
             }
         }
-        if new.human_book != old.human_book {
+        if new.human_book != old.human_book || is_again(&new.human_book) {
             match new.human_book.as_deref().map(Book::open).transpose() {
                 Ok(book) => self.human_book = book,
                 Err(error) => {
@@ -87,7 +100,7 @@ impl Engine {
                 }
             }
         }
-        if new.dial_file != old.dial_file {
+        if new.dial_file != old.dial_file || is_again(&new.dial_file) {
             match new.dial_file.as_deref().map_or_else(|| Ok(Dial::embedded()), Dial::open) {
                 Ok(dial) => self.dial = dial,
                 Err(error) => {
@@ -96,7 +109,7 @@ impl Engine {
                 }
             }
         }
-        if new.syzygy_path != old.syzygy_path {
+        if new.syzygy_path != old.syzygy_path || is_again(&new.syzygy_path.as_ref().map(PathBuf::from)) {
             let mut tables = Tablebases::embedded();
             match new.syzygy_path.as_deref().map_or(Ok(0), |folders| tables.add(folders)) {
                 Ok(_) => self.tables = tables,
@@ -107,8 +120,9 @@ impl Engine {
             }
         }
         let evaluator_of = |s: &Settings| (s.weights_file.clone(), s.backend, s.threads, s.hash);
-        if !self.fixed && evaluator_of(&new) != evaluator_of(old) {
-            let weights_changed = new.weights_file != old.weights_file || new.backend != old.backend;
+        let weights_again = is_again(&new.weights_file);
+        if !self.fixed && (evaluator_of(&new) != evaluator_of(old) || weights_again) {
+            let weights_changed = new.weights_file != old.weights_file || new.backend != old.backend || weights_again;
             // Sizes alone can wait until the network is needed; new weights are tried at once.
             if weights_changed {
                 match load_evaluator(&new) {
@@ -292,5 +306,31 @@ mod tests {
         assert_eq!(errors.len(), 3);
         assert!(errors.iter().all(|e| e.to_string().contains("/no/such") && e.to_string().contains("stay")));
         assert_eq!(engine.settings(), &Settings { multi_pv: 4, ..Settings::default() });
+    }
+    #[test]
+    fn what_is_named_again_is_read_again() {
+        let file = |name: &str| std::env::temp_dir().join(format!("glance-again-{}-{name}", std::process::id()));
+        let (book, weights) = (file("book.bin"), file("weights.safetensors"));
+        std::fs::write(&book, EMBEDDED_BOOK).expect("written");
+        std::fs::write(&weights, super::super::embedded_weights()).expect("written");
+        let mut engine = Engine::default();
+        let named =
+            Settings { book_file: Some(book.clone()), weights_file: Some(weights.clone()), ..Settings::default() };
+        assert!(engine.configure(named.clone()).is_empty());
+        let game = Game::default();
+        let moves = engine.book_moves(&game).len();
+        std::fs::write(&book, []).expect("written");
+        std::fs::write(&weights, b"no weights").expect("written");
+        assert!(engine.configure(Settings { multi_pv: 2, ..named.clone() }).is_empty());
+        assert_eq!(engine.book_moves(&game).len(), moves, "what is not named stays");
+        assert!(engine.read_again(&book.display().to_string()).is_empty());
+        assert_eq!((engine.book_moves(&game).len(), moves > 0), (0, true));
+        let errors = engine.read_again(&weights.display().to_string());
+        assert!(matches!(errors[..], [EngineError::Weights { .. }]), "{errors:?}");
+        assert_eq!(engine.settings(), &Settings { multi_pv: 2, ..named });
+        assert!(engine.prepare().is_ok(), "the weights in use stay");
+        for path in [book, weights] {
+            std::fs::remove_file(path).expect("removed");
+        }
     }
 }

@@ -43,6 +43,8 @@ pub enum Kind {
     Combo(fn() -> Vec<&'static str>, fn(&Settings) -> &'static str, fn(&mut Settings, &str) -> bool),
     /// Any text; empty means none.
     Text(fn(&Settings) -> String, fn(&mut Settings, Option<String>)),
+    /// The same, which names files.
+    Path(fn(&Settings) -> String, fn(&mut Settings, Option<String>)),
     /// Something done at once.
     Button,
     /// A text that the GUI shows.
@@ -68,6 +70,8 @@ pub enum Effect {
     ClearHash,
     /// The value was outside its range: this is used.
     Clamped(i64),
+    /// Files are named that are in use: they may be others by now.
+    ReadAgain,
 }
 
 macro_rules! spin {
@@ -87,7 +91,7 @@ macro_rules! check {
 }
 macro_rules! path {
     ($field:ident) => {
-        Kind::Text(
+        Kind::Path(
             |s| s.$field.as_ref().map_or_else(String::new, |p| p.display().to_string()),
             |s, v| s.$field = v.map(PathBuf::from),
         )
@@ -167,7 +171,7 @@ pub static OPTIONS: &[Declaration] = &[
     Declaration {
         name: "SyzygyPath",
         help: "Folders with tablebases besides the built-in ones (3 and 4 men), separated as in PATH",
-        kind: Kind::Text(|s| s.syzygy_path.clone().unwrap_or_default(), |s, v| s.syzygy_path = v),
+        kind: Kind::Path(|s| s.syzygy_path.clone().unwrap_or_default(), |s, v| s.syzygy_path = v),
     },
     Declaration {
         name: "SyzygyProbeLimit",
@@ -259,7 +263,9 @@ impl Declaration {
                 }
                 line
             }
-            Kind::Text(get, _) => format!("option name {name} type string default {}", text(&get(&defaults))),
+            Kind::Text(get, _) | Kind::Path(get, _) => {
+                format!("option name {name} type string default {}", text(&get(&defaults)))
+            }
             Kind::Button => format!("option name {name} type button"),
             Kind::About(about) => format!("option name {name} type string default {about}"),
         }
@@ -276,7 +282,7 @@ impl Declaration {
                 (get(&defaults).to_string(), format!("{none}{low} to {high}"))
             }
             Kind::Combo(all, get, _) => (get(&defaults).into(), all().join(", ")),
-            Kind::Text(get, _) => (get(&defaults), "text".into()),
+            Kind::Text(get, _) | Kind::Path(get, _) => (get(&defaults), "text".into()),
             Kind::Button => (String::new(), "a button".into()),
             Kind::About(_) => (String::new(), "shown only".into()),
         }
@@ -319,6 +325,13 @@ impl Declaration {
                 }
             }
             Kind::Text(_, set) => set(settings, value.map(str::to_owned)),
+            Kind::Path(get, set) => {
+                let before = get(settings);
+                set(settings, value.map(str::to_owned));
+                if value.is_some() && get(settings) == before {
+                    return Ok(Effect::ReadAgain);
+                }
+            }
             Kind::Button => return Ok(Effect::ClearHash),
             Kind::About(_) => return Err(OptionError::ReadOnly(self.name)),
         }
@@ -384,6 +397,7 @@ mod tests {
         assert_eq!(s.self_elo, 0);
         assert_eq!(set(&mut s, "BookFile", Some("/a b/c.bin")), Ok(Effect::None));
         assert_eq!(s.book_file.as_deref(), Some(std::path::Path::new("/a b/c.bin")));
+        assert_eq!(set(&mut s, "BookFile", Some("/a b/c.bin")), Ok(Effect::ReadAgain));
         assert_eq!(set(&mut s, "BookFile", Some("<empty>")), Ok(Effect::None));
         assert_eq!(s.book_file, None);
     }

@@ -8,6 +8,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use shakmaty::Move;
 use vampirc_uci::UciMessage;
 
+use super::options::Effect;
 use super::output::Output;
 use super::{info, options};
 use crate::board::Game;
@@ -125,6 +126,9 @@ fn obey(engine: &mut Engine, job: Job, out: &Output) {
         Job::Set(name, value) => {
             let mut settings = engine.settings().clone();
             match options::set(&mut settings, &name, value.as_deref()) {
+                Ok(Effect::ReadAgain) => {
+                    engine.read_again(value.as_deref().unwrap_or_default().trim()).iter().for_each(|e| out.info(e));
+                }
                 Ok(_) => engine.configure(settings).iter().for_each(|e| out.info(e)),
                 Err(error) => out.info(error),
             }
