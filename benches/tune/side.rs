@@ -1,17 +1,20 @@
 //! A tree search with constants of its own.
 
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use glance::board::{Conditions, Game, Pool};
 use glance::evaluate::Stop;
-use glance::play::Clock;
+use glance::play::{Clock, Tablebases};
 use glance::search::{Exchanges, Kept, Limits, Search, Task, Tree};
-use shakmaty::Move;
+use shakmaty::{Move, Position};
 
 use crate::workers::Evaluators;
 
 /// Exchanges that change nothing.
 const ABSENT: Exchanges = Exchanges { settled: 0.0, standing: 0.0, choice: 0.0, hope: 0.0, tries: 1, deeper: 0 };
+
+static TABLES: LazyLock<Tablebases> = LazyLock::new(Tablebases::embedded);
 
 #[derive(Clone, Copy)]
 pub struct Side {
@@ -99,6 +102,11 @@ impl Side {
         kept: Option<&Kept>,
         evaluators: &Evaluators,
     ) -> Option<Move> {
+        // As the engine does.
+        let legal = game.position().legal_moves();
+        if let Some(verdict) = TABLES.probe(game.position(), &legal, usize::MAX, true).filter(|v| v.wdl != 0) {
+            return verdict.moves.first().copied();
+        }
         let task = Task {
             game,
             conditions: &self.conditions,
@@ -108,7 +116,7 @@ impl Side {
             evaluator: &evaluators[self.network],
             memory: 32 << 20,
             kept,
-            endings: None,
+            endings: Some(&TABLES.within(usize::MAX, true)),
         };
         let answer = self.tree.search(&task, &mut |_| {});
         answer.best().map(|line| line.moves[0])

@@ -11,6 +11,7 @@ mod lines;
 mod lookahead;
 mod mate;
 mod material;
+mod outcome;
 mod policy;
 mod quiescence;
 mod report;

@@ -93,6 +93,7 @@ mod tests {
     use super::*;
     use crate::board::{Conditions, Game};
     use crate::evaluate::{Evaluation, Evaluator, Query, Scripted, Span, Stop, Stopped, Wdl};
+    use crate::search::outcome::Bounds;
     use crate::search::{Limits, Score};
     use shakmaty::Position;
     use std::collections::HashMap;
@@ -169,6 +170,34 @@ mod tests {
             run.nodes.node(pawn as usize).pending == 1
         };
         assert_eq!([next(1), next(4)], [false, true]);
+    }
+
+    #[test]
+    fn what_is_certain_decides_before_visits() {
+        let game = Game::from_fen("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1").expect("legal");
+        let (limits, stop) = (Limits { save: true, ..Limits::default() }, Stop::new(false, None));
+        let task = task(&game, &limits, 1, &stop, &SCRIPTED);
+        // The king's move has the visits, and what each of the two leads to is known, or only expected, by who then moves.
+        let first = |king: Score, pawn: Score| {
+            let mut run = between_king_and_pawn(&task, 0.0, 1);
+            for (edge, score, visits) in [(0, king, 9), (1, pawn, 1)] {
+                let exact = Some(score).filter(|score| Bounds::of(*score) != Bounds::default());
+                let child = run.nodes.add_child(0, edge, exact);
+                (0..visits).for_each(|_| run.nodes.back_up(&[0, child], score.wdl()));
+                run.nodes.narrow(&[0, child]);
+            }
+            (task.game.uci(run.answer().report.lines[0].moves[0], false), run.is_over())
+        };
+        let [loss, draw, win] = [Wdl::LOSS, Wdl::DRAW, Wdl::WIN].map(Score::Expected);
+        let [better, worse] = [0.1, 0.9].map(|win| Score::Expected(Wdl { win, draw: 0.0, loss: 1.0 - win }));
+        let king = ("e1e2".to_owned(), false);
+        let pawn = ("e4d5".to_owned(), false);
+        assert_eq!([first(better, worse), first(worse, better)], [king.clone(), king.clone()]);
+        // Who is known not to win stands back behind who may, and not behind who is not going to.
+        assert_eq!([first(draw, better), first(draw, worse)], [pawn.clone(), king]);
+        // A draw is better than what is going to be lost, and anything than what is.
+        assert_eq!([first(worse, draw), first(win, worse)], [pawn.clone(), pawn]);
+        assert_eq!(first(better, loss), ("e4d5".to_owned(), true));
     }
 
     #[test]

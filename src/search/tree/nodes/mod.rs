@@ -1,16 +1,19 @@
 //! The nodes of a tree, what is known of each, and how results travel up.
 
+mod bounds;
+
 use std::num::NonZeroU32;
 
 use shakmaty::{Move, Position};
 
-use super::super::mate::mating_move;
-use super::super::quiescence::Exchanges;
-use super::super::report::{MoveStats, Score};
-use super::super::tactics::Known;
 use super::places::{self, Key, Places};
 use crate::board::Game;
 use crate::evaluate::Wdl;
+use crate::search::mate::mating_move;
+use crate::search::outcome::Bounds;
+use crate::search::quiescence::Exchanges;
+use crate::search::report::{MoveStats, Score};
+use crate::search::tactics::Known;
 
 /// A move at a node.
 #[derive(Clone)]
@@ -39,6 +42,10 @@ pub(super) struct Node {
     pub(super) proved: Option<Score>,
     /// The plies before exchanges that its priors know of; until there are any they are the network's.
     pub(super) weighed: Option<u32>,
+    /// What is certain of it by its moves, for the player to move.
+    bounds: Bounds,
+    /// Plies until a win or a loss is certain even to tablebases, where it is one.
+    far: u32,
     /// Positions of mates by checks that were looked at.
     pub(super) checks: u32,
     /// What its position is found by, where other ways may lead to it too.
@@ -51,14 +58,18 @@ impl Node {
         let n = f64::from(self.visits.max(1));
         match self.proved {
             Some(score) => score.wdl(),
-            None => Wdl { win: (self.win / n) as f32, draw: (self.draw / n) as f32, loss: (self.loss / n) as f32 },
+            None => self.bounds.hold(Wdl {
+                win: (self.win / n) as f32,
+                draw: (self.draw / n) as f32,
+                loss: (self.loss / n) as f32,
+            }),
         }
     }
 
     /// The node without what is below it: its moves are asked for anew when it is visited again.
     fn folded(&self) -> Node {
-        let Node { visits, win, draw, loss, checks, .. } = *self;
-        Node { visits, win, draw, loss, checks, ..Node::default() }
+        let Node { visits, win, draw, loss, bounds, far, checks, .. } = *self;
+        Node { visits, win, draw, loss, bounds, far, checks, ..Node::default() }
     }
 
     fn bytes(&self) -> usize {
@@ -214,6 +225,7 @@ impl Nodes {
     pub(super) fn back_up(&mut self, path: &[u32], mut wdl: Wdl) {
         for &at in path.iter().rev() {
             let node = &mut self.all[at as usize];
+            wdl = node.bounds().hold(wdl);
             node.visits += 1;
             node.win += f64::from(wdl.win);
             node.draw += f64::from(wdl.draw);
@@ -261,6 +273,8 @@ impl Nodes {
     pub(super) fn below(&self, root: usize, least: u32) -> Nodes {
         let mut kept =
             Nodes { all: vec![self.all[root].clone()], bytes: self.all[root].bytes(), places: Places::default() };
+        // However it ends, of a root it is asked by which move.
+        kept.all[0].proved = kept.all[0].proved.filter(|score| matches!(score, Score::Mate(_)));
         let mut next = 0;
         while next < kept.all.len() {
             let mut edges = std::mem::take(&mut kept.all[next].edges);

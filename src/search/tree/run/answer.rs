@@ -2,8 +2,14 @@
 
 use super::super::nodes::Edge;
 use super::Run;
+use crate::search::outcome::{Bounds, Outcome};
 use crate::search::report::{Line, MoveStats, Report, Score};
 use crate::search::task::Answer;
+
+/// What stands above all ranks by visits or logits, and below those of mates.
+const CERTAIN: f32 = 200.0;
+/// Win less loss that is hardly different from none.
+const LITTLE: f32 = 0.05;
 
 impl Run<'_> {
     /// Mean plies looked ahead in the tree, at least one.
@@ -14,11 +20,39 @@ impl Run<'_> {
     pub(in crate::search::tree) fn answer(&self) -> Answer {
         let ranks = self.halving.as_ref().map(|root| root.ranks(&self.nodes));
         let edges = self.nodes.root().edges.iter().enumerate();
-        let lines = edges.map(|(i, edge)| self.line(edge, ranks.as_ref().map(|r| r[i]))).collect();
+        let mut lines: Vec<Line> = edges.map(|(i, edge)| self.line(edge, ranks.as_ref().map(|r| r[i]))).collect();
+        self.rank_by_bounds(&mut lines);
         let (depth, nodes) = (self.depth(), self.evaluated);
         let (seldepth, tbhits) = (self.seldepth.max(depth), self.tbhits);
         let report = Report { depth, seldepth, nodes, tbhits, stats: self.stats(), ..Report::default() };
         Answer::new(report, lines, self.task.lines)
+    }
+
+    /// Ranks moves by what is certain of them, beside visits: what wins is before all but mates, what loses behind all but being mated. What
+    /// does not win is behind where another move is expected to be worth more, and what does not lose is before where the best is expected to.
+    fn rank_by_bounds(&self, lines: &mut [Line]) {
+        let edges = &self.nodes.root().edges;
+        let known = |edge| self.nodes.child(edge).map_or_else(Default::default, |c| (c.bounds().flipped(), c.far()));
+        let (bounds, far): (Vec<Bounds>, Vec<u32>) = edges.iter().map(known).unzip();
+        let value = |line: &Line| line.score.wdl().balance();
+        let tried = |i: usize| self.nodes.visits(&edges[i]) > 0;
+        let free = (0..lines.len()).filter(|&i| tried(i) && bounds[i].most == Outcome::Win).map(|i| value(&lines[i]));
+        let free = free.fold(f32::NEG_INFINITY, f32::max);
+        for ((line, bounds), far) in lines.iter_mut().zip(&bounds).zip(far) {
+            line.rank += match (line.score, bounds.least, bounds.most) {
+                (Score::Mate(_), ..) => 0.0,
+                // The soonest, whatever the visits, so that each move comes nearer.
+                (_, Outcome::Win, _) => 2.0 * CERTAIN - far.min(50) as f32 * 4.0 - line.rank,
+                (_, _, Outcome::Loss) => -2.0 * CERTAIN,
+                (_, _, Outcome::Draw) if free > LITTLE => -CERTAIN,
+                _ => 0.0,
+            };
+        }
+        let first = lines.iter().max_by(|a, b| a.rank.total_cmp(&b.rank)).map(value);
+        if first.is_some_and(|first| first < -LITTLE) {
+            let draws = lines.iter_mut().zip(&bounds).filter(|(_, bounds)| bounds.least == Outcome::Draw);
+            draws.for_each(|(line, _)| line.rank += CERTAIN);
+        }
     }
 
     fn stats(&self) -> Vec<MoveStats> {

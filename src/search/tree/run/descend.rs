@@ -107,6 +107,7 @@ impl Run<'_> {
             let value = if child.visits > 0 || child.proved.is_some() { -child.wdl().balance() } else { untried };
             let hope = if child.proved.is_some() { 0.0 } else { hope(edge) };
             let value = if hope > 0.0 { value.max(untried + hope) } else { value };
+            let value = child.bounds().flipped().hold_balance(value);
             let bound = value + c * edge.prior / (1 + child.visits + child.pending) as f32;
             if lost { bound - 1e6 } else { bound }
         };

@@ -215,9 +215,10 @@ impl<'a> Run<'a> {
         self.growth.note(self.depth(), self.simulations);
     }
 
-    /// Adds a result that no network is needed for, and draws mates back as far as they are forced.
+    /// Adds a result that no network is needed for, and draws mates back as far as they are forced, and whatever else is certain.
     fn know(&mut self, path: &[u32], score: Score) {
         self.back_up(path, score.wdl());
         self.nodes.prove(path);
+        self.nodes.narrow(path);
     }
 }

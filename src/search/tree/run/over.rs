@@ -1,6 +1,7 @@
 //! When a search is over.
 
 use super::Run;
+use crate::search::outcome::Outcome;
 
 /// Simulations that a search for a depth may always have, or as many as the tree has that it goes on with…
 const TRIES: u64 = 1000;
@@ -61,7 +62,8 @@ impl Run<'_> {
         if task.stop.is_held() {
             return false;
         }
-        self.nodes.root().edges.len() == 1 || limits.save && self.is_settled()
+        let won = self.nodes.root().bounds().least == Outcome::Win;
+        self.nodes.root().edges.len() == 1 || limits.save && (won || self.is_settled())
     }
 
     /// On a clock, asks for as much time as the position deserves. A search that is planned for a number of looks keeps to it.
