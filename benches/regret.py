@@ -6,7 +6,7 @@
     cargo bench --bench tune -- nodes=600 suite=regret.epd b.c_puct=1.5 c.c_puct=2
 
 Positions are drawn evenly from the files (Lichess's Parquet games), plies 8 to 120, a quarter of them after one random move more, and left
-out where one side is more than 2.5 pawns ahead. Points are thousandths of 1 / (1 + 10^(-pawns / 2.1)), with one line for every legal move,
+out where one side is more than 2.5 pawns ahead; --ahead asks for others (endings to be won: --men 10 --ahead 1.8 25). Points are thousandths of 1 / (1 + 10^(-pawns / 2.1)), with one line for every legal move,
 written as the Strategic Test Suite has them (c8, c9).
 """
 
@@ -19,7 +19,6 @@ import chess.engine
 import pyarrow.parquet
 
 MATE = 10000
-PAWNS_AHEAD = 250
 
 
 def games(path, least, rng):
@@ -52,12 +51,12 @@ def points(centipawns):
     return round(1000 / (1 + 10 ** (-max(-2000, min(2000, centipawns)) / 210)))
 
 
-def problem(engine, board, depth):
+def problem(engine, board, depth, ahead):
     """A line of EPD; None where nothing is to be lost or all is."""
     if board.legal_moves.count() < 2 or len(board.piece_map()) < 5:
         return None
     score = lambda info: info["score"].relative.score(mate_score=MATE)
-    if abs(score(engine.analyse(board, chess.engine.Limit(depth=8)))) > PAWNS_AHEAD:
+    if not ahead[0] <= abs(score(engine.analyse(board, chess.engine.Limit(depth=8)))) / 100 <= ahead[1]:
         return None
     lines = engine.analyse(board, chess.engine.Limit(depth=depth), multipv=256)
     worth = [(line["pv"][0], points(score(line))) for line in lines]
@@ -76,6 +75,7 @@ def main():
     parser.add_argument("--depth", type=int, default=10)
     parser.add_argument("--least", type=int, default=1700, help="rating of White")
     parser.add_argument("--men", type=int, default=32, help="on the board, at most")
+    parser.add_argument("--ahead", type=float, nargs=2, default=(0, 2.5), metavar="PAWNS", help="of either side, at least and at most")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--engine", default="/usr/games/stockfish")
     args = parser.parse_args()
@@ -86,7 +86,7 @@ def main():
         while written < args.count:
             source = rng.choice([source for source in sources if source] or parser.error("too few games"))
             board = position(source.pop(), rng, args.men)
-            line = board and problem(engine, board, args.depth)
+            line = board and problem(engine, board, args.depth, args.ahead)
             if line:
                 written += 1
                 print(line, file=out, flush=True)
