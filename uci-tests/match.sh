@@ -6,7 +6,7 @@
 #   uci-tests/match.sh fastchess openings.epd tree value [rounds] [tc]         one search against another, without book
 #   uci-tests/match.sh fastchess openings.epd networks new.safetensors built-in tree [rounds] [tc]     one network against another, likewise
 #
-# A round is two games, one with each colour. GLANCE names another binary than target/release/glance. Instead of a time control,
+# A round is two games, one with each colour. GLANCE names another binary than target/release/glance, SEED draws other openings (7). Instead of a time control,
 # nodes=128 gives both so many positions a move: the machine's speed then changes nothing. Such games are given up when nine pawns
 # down for four moves, and drawn when within 0.2 for eight moves after the sixtieth.
 set -euo pipefail
@@ -44,4 +44,4 @@ nodes=*) each=(tc=inf "$limit" -resign movecount=4 score=900 -draw movenumber=60
 *) each=(tc="$limit") ;;
 esac
 exec "$fastchess" -engine "${one[@]}" -engine "${two[@]}" -each "${each[@]}" -rounds "${1:-50}" -concurrency 2 \
-    -openings file="$openings" format=epd order=random -srand 7 -repeat -recover -pgnout file=match.pgn
+    -openings file="$openings" format=epd order=random -srand "${SEED:-7}" -repeat -recover -pgnout file=match.pgn
