@@ -68,8 +68,8 @@ impl Node {
 
     /// The node without what is below it: its moves are asked for anew when it is visited again.
     fn folded(&self) -> Node {
-        let Node { visits, win, draw, loss, bounds, far, checks, .. } = *self;
-        Node { visits, win, draw, loss, bounds, far, checks, ..Node::default() }
+        let Node { visits, win, draw, loss, proved, bounds, far, checks, .. } = *self;
+        Node { visits, win, draw, loss, proved, bounds, far, checks, ..Node::default() }
     }
 
     fn bytes(&self) -> usize {
@@ -269,7 +269,7 @@ impl Nodes {
     }
 
     /// The tree below a node, which becomes the root, without what is below the nodes that were visited less than `least` times: of these
-    /// only what they are worth stays. Where a score is proved, so does its proof.
+    /// only what they are worth stays. Where a mate is proved, so does its proof.
     pub(super) fn below(&self, root: usize, least: u32) -> Nodes {
         let mut kept =
             Nodes { all: vec![self.all[root].clone()], bytes: self.all[root].bytes(), places: Places::default() };
@@ -281,7 +281,7 @@ impl Nodes {
             for edge in &mut edges {
                 let Some(child) = edge.child else { continue };
                 let child = &self.all[child.get() as usize];
-                let open = child.visits >= least || child.proved.is_some();
+                let open = child.visits >= least || matches!(child.proved, Some(Score::Mate(_)));
                 let child = if open { child.clone() } else { child.folded() };
                 kept.bytes += child.bytes();
                 kept.all.push(child);

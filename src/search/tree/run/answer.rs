@@ -43,7 +43,8 @@ impl Run<'_> {
                 (Score::Mate(_), ..) => 0.0,
                 // The soonest, whatever the visits, so that each move comes nearer.
                 (_, Outcome::Win, _) => 2.0 * CERTAIN - far.min(50) as f32 * 4.0 - line.rank,
-                (_, _, Outcome::Loss) => -2.0 * CERTAIN,
+                // The latest.
+                (_, _, Outcome::Loss) => far.min(50) as f32 - 2.0 * CERTAIN,
                 (_, _, Outcome::Draw) if free > LITTLE => -CERTAIN,
                 _ => 0.0,
             };
