@@ -24,6 +24,10 @@ impl Node {
 impl Nodes {
     /// Has the nodes of a path know what follows from what is certain of its last one.
     pub(in crate::search::tree) fn narrow(&mut self, path: &[u32]) {
+        // Most ends are not: positions that another way has led to, or that come up again.
+        if path.last().is_none_or(|&last| self.all[last as usize].bounds() == Bounds::default()) {
+            return;
+        }
         for above in (1..path.len()).rev().map(|end| &path[..end]) {
             let Some(&at) = above.last() else { break };
             let (found, far) = self.by_moves(at as usize);
