@@ -6,8 +6,8 @@
     cargo bench --bench tune -- nodes=600 suite=regret.epd b.c_puct=1.5 c.c_puct=2
 
 Positions are drawn evenly from the files (Lichess's Parquet games), plies 8 to 120, a quarter of them after one random move more, and left
-out where one side is more than 2.5 pawns ahead; --ahead asks for others (endings to be won: --men 10 --ahead 1.8 25). Points are thousandths of 1 / (1 + 10^(-pawns / 2.1)), with one line for every legal move,
-written as the Strategic Test Suite has them (c8, c9).
+out where one side is more than 2.5 pawns ahead; --ahead asks for others (endings to be won: --men 10 --ahead 1.8 25). Points are thousandths of
+1 / (1 + 10^(-pawns / 2.1)), with one line for every legal move, written as the Strategic Test Suite has them (c8, c9).
 """
 
 import argparse
@@ -75,7 +75,7 @@ def main():
     parser.add_argument("--depth", type=int, default=10)
     parser.add_argument("--least", type=int, default=1700, help="rating of White")
     parser.add_argument("--men", type=int, default=32, help="on the board, at most")
-    parser.add_argument("--ahead", type=float, nargs=2, default=(0, 2.5), metavar="PAWNS", help="of either side, at least and at most")
+    parser.add_argument("--ahead", type=float, nargs=2, default=(0, 2.5), help="pawns, of either side, at least and at most")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--engine", default="/usr/games/stockfish")
     args = parser.parse_args()

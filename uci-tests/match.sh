@@ -6,8 +6,8 @@
 #   uci-tests/match.sh fastchess openings.epd tree value [rounds] [tc]         one search against another, without book
 #   uci-tests/match.sh fastchess openings.epd networks new.safetensors built-in tree [rounds] [tc]     one network against another, likewise
 #
-# A round is two games, one with each colour. GLANCE names another binary than target/release/glance, SEED draws other openings (7). Instead of a time control,
-# nodes=128 gives both so many positions a move: the machine's speed then changes nothing. Such games are given up when nine pawns
+# A round is two games, one with each colour. GLANCE names another binary than target/release/glance, SEED draws other
+# openings (7). Instead of a time control, nodes=128 gives both so many positions a move: the machine's speed then changes nothing. Such games are given up when nine pawns
 # down for four moves, and drawn when within 0.2 for eight moves after the sixtieth.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
