@@ -115,7 +115,7 @@ fn a_gui_starts_and_plays() {
     for option in ["Move Overhead value 100", "Threads value 4", "Hash value 512", "UCI_ShowWDL value true"] {
         e.say(&format!("setoption name {option}"));
     }
-    e.say("setoption name SyzygyPath value /tmp");
+    e.say(concat!("setoption name SyzygyPath value ", env!("CARGO_MANIFEST_DIR"), "/tablebases"));
     e.say("isready");
     assert_eq!(e.until("readyok"), ["readyok"], "nothing to complain of");
     e.say("ucinewgame");
@@ -227,6 +227,7 @@ fn bad_input_is_one_line_and_the_last_good_state() {
         ("setoption name WeightsFile value /dev/zero", "/dev/zero"),
         ("setoption name BookFile value /dev/null/x", "/dev/null/x"),
         ("setoption name SyzygyPath value /no/such/folder", "/no/such/folder"),
+        ("setoption name SyzygyPath value src", "no tables"),
         ("setoption name Log File value /no/such/folder/log", "/no/such/folder/log"),
         ("setoption name Backend value abacus", "int8"),
         ("go depth x", "go depth"),

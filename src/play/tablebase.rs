@@ -89,14 +89,27 @@ impl Tablebases {
     /// Adds the tables of a list of folders, separated as in `PATH`. Returns how many files were added.
     ///
     /// # Errors
-    /// One line, when a folder cannot be read; the folders before it have been added.
+    /// One line, when a folder or a table cannot be read, or no folder has a table; what came before it has been added.
     pub fn add(&mut self, folders: &str) -> Result<usize, String> {
-        let mut added = 0;
-        for folder in std::env::split_paths(folders).filter(|f| !f.as_os_str().is_empty()) {
-            added += self
-                .tables
-                .add_directory(&folder)
-                .map_err(|error| format!("SyzygyPath '{}': {error}", folder.display()))?;
+        let fail = |path: &Path, error: io::Error| format!("SyzygyPath '{}': {error}", path.display());
+        let named = std::env::split_paths(folders).filter(|f| !f.as_os_str().is_empty());
+        let (mut asked, mut added) = (false, 0);
+        for folder in named {
+            asked = true;
+            for entry in std::fs::read_dir(&folder).map_err(|error| fail(&folder, error))? {
+                let path = entry.map_err(|error| fail(&folder, error))?.path();
+                match self.tables.add_file(&path) {
+                    Ok(()) => added += 1,
+                    // By its name it is none.
+                    Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
+                    Err(error) => return Err(fail(&path, error)),
+                }
+            }
+        }
+        if asked && added == 0 {
+            return Err(format!(
+                "SyzygyPath '{folders}': no tables there, which are files as KQvKR.rtbw and KQvKR.rtbz"
+            ));
         }
         Ok(added)
     }
@@ -249,8 +262,21 @@ mod tests {
     }
 
     #[test]
-    fn missing_folders_are_named() {
-        let error = Tablebases::embedded().add("/no/such/folder").expect_err("missing");
-        assert!(error.contains("/no/such/folder"));
+    fn folders_without_tables_and_damaged_tables_are_named() {
+        let error = |folders: &str| Tablebases::embedded().add(folders).expect_err("no tables");
+        assert!(error("/no/such/folder").contains("/no/such/folder"));
+        let own = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
+        let told = error(own);
+        assert!(told.contains(own) && told.contains("no tables"), "{told}");
+        let tables = concat!(env!("CARGO_MANIFEST_DIR"), "/tablebases");
+        let both = std::env::join_paths([own, tables]).expect("no separators");
+        assert_eq!(Tablebases::embedded().add(both.to_str().expect("text")), Ok(70));
+        assert_eq!(Tablebases::embedded().add(""), Ok(0));
+        let folder = std::env::temp_dir().join(format!("glance-tables-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("made");
+        std::fs::write(folder.join("KQPvKQ.rtbw"), [0; 100]).expect("written");
+        let told = error(folder.to_str().expect("text"));
+        std::fs::remove_dir_all(&folder).expect("removed");
+        assert!(told.contains("KQPvKQ.rtbw"), "{told}");
     }
 }
