@@ -177,6 +177,7 @@ mod tests {
         let game = Game::from_fen("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1").expect("legal");
         let (limits, stop) = (Limits { save: true, ..Limits::default() }, Stop::new(false, None));
         let task = task(&game, &limits, 1, &stop, &SCRIPTED);
+        let several = Task { lines: 2, ..task };
         // The king's move has the visits, and what each of the two leads to is known, or only expected, by who then moves.
         let first = |king: Score, pawn: Score| {
             let mut run = between_king_and_pawn(&task, 0.0, 1);
@@ -186,7 +187,10 @@ mod tests {
                 (0..visits).for_each(|_| run.nodes.back_up(&[0, child], score.wdl()));
                 run.nodes.narrow(&[0, child]);
             }
-            (task.game.uci(run.answer().report.lines[0].moves[0], false), run.is_over())
+            let found = (task.game.uci(run.answer().report.lines[0].moves[0], false), run.is_over());
+            run.task = &several;
+            assert!(!run.is_over(), "other moves are asked about too");
+            found
         };
         let [loss, draw, win] = [Wdl::LOSS, Wdl::DRAW, Wdl::WIN].map(Score::Expected);
         let [better, worse] = [0.1, 0.9].map(|win| Score::Expected(Wdl { win, draw: 0.0, loss: 1.0 - win }));

@@ -62,7 +62,7 @@ impl Run<'_> {
         if task.stop.is_held() {
             return false;
         }
-        let won = self.nodes.root().bounds().least == Outcome::Win;
+        let won = task.lines == 1 && self.nodes.root().bounds().least == Outcome::Win;
         self.nodes.root().edges.len() == 1 || limits.save && (won || self.is_settled())
     }
 
