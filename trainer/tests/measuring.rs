@@ -6,9 +6,10 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use common::{Folder, behind_header, seeded, text, write_games};
-use glance::board::write_fen;
+use glance::board::{parse_fen, write_fen};
 use glance::network::{Config, Precision, TimeHead, save};
 use glance_trainer::data::shard::{GameResult, Shard};
+use shakmaty::{CastlingMode, Chess, Position};
 
 /// A folder with a shard of two games, and random weights.
 fn folder(name: &str) -> Folder {
@@ -138,15 +139,44 @@ fn numbers(file: &Path) -> Vec<f32> {
     behind_header(file).as_chunks::<4>().0.iter().map(|&n| f32::from_le_bytes(n)).collect()
 }
 
+/// Always 17 centipawns for the player to move, and the first legal move, with one after it that is not. While there is a file `stop`, it goes
+/// away after twelve questions; while there is one `illegal`, its first move is not legal either.
+#[test]
+#[ignore = "no test: an engine, for the tests of labels to start"]
+fn an_engine() {
+    // What the tests say of themselves is on the line before.
+    println!();
+    let mut position = Chess::default();
+    for line in std::io::stdin().lines() {
+        let line = line.expect("text");
+        match line.split(' ').next() {
+            Some("uci") => println!("uciok"),
+            Some("isready") => println!("readyok"),
+            Some("position") => position = parse_fen(line.trim_start_matches("position fen ")).expect("legal"),
+            Some("go") => {
+                // One engine after another writes there.
+                let asked = std::fs::read_to_string("asked").unwrap_or_default() + "x";
+                std::fs::write("asked", &asked).expect("written");
+                if asked.len() > 12 && Path::new("stop").exists() {
+                    std::process::exit(1);
+                }
+                let first = position.legal_moves()[0].to_uci(CastlingMode::Standard);
+                let first = if Path::new("illegal").exists() { "a1a1".to_owned() } else { first.to_string() };
+                println!("info depth 7 nodes 2100 score cp 17 pv {first} a1a1\nbestmove {first}");
+            }
+            Some("quit") => std::process::exit(0),
+            _ => {}
+        }
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn labels_are_written_from_whites_side_and_go_on_where_they_stopped() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = folder("label");
-    // Always 17 centipawns for the player to move; while there is a file `stop`, it goes away after twelve questions.
-    let engine = "#!/bin/sh\nwhile read -r line; do case \"$line\" in\nuci) echo uciok;;\nisready) echo readyok;;\n\
-                  go*) echo >> asked; if [ -f stop ] && [ $(wc -l < asked) -gt 12 ]; then exit 1; fi\n\
-                  echo 'info depth 7 nodes 2100 score cp 17 pv e2e4 e7e5'; echo 'bestmove e2e4';;\nquit) exit;; esac; done\n";
+    let tests = std::env::current_exe().expect("the tests' program");
+    let engine = format!("#!/bin/sh\nexec '{}' --ignored --exact an_engine --nocapture\n", tests.display());
     let path = folder.0.join("engine.sh");
     std::fs::write(&path, engine).expect("written");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("executable");
@@ -166,8 +196,20 @@ fn labels_are_written_from_whites_side_and_go_on_where_they_stopped() {
     assert_eq!(parts("parts"), parts("whole"));
     let rows = parts("whole");
     assert_eq!(rows.len(), 25);
-    assert!(rows.iter().all(|(fen, cp)| *cp == if fen.contains(" w ") { 17 } else { -17 }), "{rows:?}");
-    assert!(rows.iter().all(|(fen, _)| fen.split(' ').count() == 4));
+    assert!(rows.iter().all(|(fen, cp, _)| *cp == if fen.contains(" w ") { 17 } else { -17 }), "{rows:?}");
+    assert!(rows.iter().all(|(fen, ..)| fen.split(' ').count() == 4));
+    // Only as far as the line is legal.
+    assert!(rows.iter().all(|(.., line)| line.len() == 4 && line != "a1a1"), "{rows:?}");
+
+    // An engine whose move is not legal is not believed.
+    folder.write("illegal", Vec::new());
+    let out = folder.trainer(&command("illegal-moves"));
+    let told = text(&out.stderr);
+    assert!(
+        !out.status.success() && told.contains("engine.sh: move 'a1a1': not legal in ") && told.lines().count() == 1,
+        "{told}"
+    );
+    std::fs::remove_file(folder.0.join("illegal")).expect("removed");
 
     // With few men only; with two kings alone there is nothing to be said.
     let game = "1. e4 d5 2. exd5 Qxd5 3. Nc3 Qxa2 4. Rxa2 Nc6 0-1";
@@ -181,7 +223,7 @@ fn labels_are_written_from_whites_side_and_go_on_where_they_stopped() {
         let (found, out) = few(men);
         assert!(found.status.success(), "{}", text(&found.stderr));
         let men = |fen: &str| fen.chars().take_while(|&c| c != ' ').filter(char::is_ascii_alphabetic).count();
-        parts(&out).iter().map(|(fen, _)| men(fen)).max()
+        parts(&out).iter().map(|(fen, ..)| men(fen)).max()
     };
     assert_eq!([29, 32].map(most), [Some(29), Some(30)]);
     let (none, _) = few(2);
@@ -195,19 +237,20 @@ fn labels_are_written_from_whites_side_and_go_on_where_they_stopped() {
         parts(out)
     };
     let rows = looked("looked");
-    let different: HashSet<&String> = rows.iter().map(|(fen, _)| fen).collect();
+    let different: HashSet<&String> = rows.iter().map(|(fen, ..)| fen).collect();
     assert_eq!((rows.len(), different.len()), (25, 25));
     let shard = Shard::open(&folder.0.join("data/masters.games")).expect("a shard");
     let records = (0..shard.len()).map(|i| shard.game(i).expect("a game"));
     let placement = |fen: &str| fen.split(' ').next().map(str::to_owned);
     let of_games: HashSet<_> =
         records.flat_map(|r| r.line().map(|(p, _)| placement(&write_fen(&p))).collect::<Vec<_>>()).collect();
-    assert!(rows.iter().filter(|(fen, _)| !of_games.contains(&placement(fen))).count() > 12, "{rows:?}");
+    assert!(rows.iter().filter(|(fen, ..)| !of_games.contains(&placement(fen))).count() > 12, "{rows:?}");
     std::fs::remove_file(folder.0.join("looked/part-00001.parquet")).expect("removed");
     assert_eq!(looked("looked"), rows);
 }
 
-fn rows(folder: &Path) -> Vec<(String, i16)> {
+/// FEN, centipawns and line of all labels in a folder.
+fn rows(folder: &Path) -> Vec<(String, i16, String)> {
     use arrow_array::cast::AsArray;
     use arrow_array::types::Int16Type;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -222,7 +265,10 @@ fn rows(folder: &Path) -> Vec<(String, i16)> {
             let batch = batch.expect("rows");
             let fens = batch.column_by_name("fen").expect("fen").as_string::<i32>().clone();
             let scores = batch.column_by_name("cp").expect("cp").as_primitive::<Int16Type>().clone();
-            rows.extend((0..batch.num_rows()).map(|i| (fens.value(i).to_owned(), scores.value(i))));
+            let lines = batch.column_by_name("line").expect("line").as_string::<i32>().clone();
+            rows.extend(
+                (0..batch.num_rows()).map(|i| (fens.value(i).to_owned(), scores.value(i), lines.value(i).to_owned())),
+            );
         }
     }
     rows

@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use glance::board::{Game, parse_fen};
 
 /// Bytes of a line at most; what is longer is taken for several.
 const LONGEST: u64 = 1 << 20;
@@ -123,11 +124,12 @@ impl Engine {
         }
     }
 
-    /// Asks for the engine's opinion of a position, given as a FEN.
+    /// Asks for the engine's opinion of a position, given as a FEN. Its variation ends before the first move that is not legal.
     ///
     /// # Errors
-    /// When it goes away, does not answer in time, or answers without a score.
+    /// When it goes away, does not answer in time, or answers without a score, or with a move that is not legal.
     pub fn ask(&mut self, fen: &str) -> Result<Opinion, EngineError> {
+        let position = parse_fen(fen).map_err(|e| self.fail(e.to_string()))?;
         self.say(&format!("position fen {fen}"))?;
         self.say(&format!("go {}", self.options.limit))?;
         let mut opinion = None;
@@ -135,7 +137,19 @@ impl Engine {
             opinion = parse_info(line).or_else(|| opinion.take());
             line.starts_with("bestmove")
         })?;
-        opinion.ok_or_else(|| self.fail(format!("no score for {fen}")))
+        let mut opinion = opinion.ok_or_else(|| self.fail(format!("no score for {fen}")))?;
+        let mut game = Game::new(position);
+        for (i, m) in opinion.line.iter().enumerate() {
+            match game.parse_uci(m) {
+                Ok(m) => game.play(m),
+                Err(error) if i == 0 => return Err(self.fail(error.to_string())),
+                Err(_) => {
+                    opinion.line.truncate(i);
+                    break;
+                }
+            }
+        }
+        Ok(opinion)
     }
 }
 
