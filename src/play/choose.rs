@@ -12,7 +12,7 @@ use crate::board::{Game, Terminal};
 use crate::evaluate::Wdl;
 use crate::human::{self, Dial};
 use crate::search::{
-    Answer, Limits, Line, Policy, Report, Score, Search, Task, find_mate, find_mate_by_checks, mating_move,
+    Answer, Limits, Line, Policy, Rank, Report, Score, Search, Task, find_mate, find_mate_by_checks, mating_move,
 };
 
 /// Positions of a mate by checks alone that is looked for before the tree is searched: a millisecond at most.
@@ -93,7 +93,7 @@ impl Asked<'_> {
 
     fn at_once(&self) -> Option<Chosen> {
         let m = mating_move(self.task.game.position(), &self.allowed).filter(|_| !self.several())?;
-        let line = Line { moves: vec![m], score: Score::Mate(1), probability: 1.0, rank: 1.0 };
+        let line = Line { moves: vec![m], score: Score::Mate(1), probability: 1.0, rank: Rank::of_mate(1) };
         Some((Source::Mate, Report { depth: 1, seldepth: 1, nodes: 1, lines: vec![line], ..Report::default() }))
     }
 
@@ -133,7 +133,8 @@ impl Asked<'_> {
         if let Some(moves) = self.mate(name, limits) {
             let depth = moves.len() as u32;
             let score = Score::mate_after(moves.len());
-            let line = Line { moves, score, probability: 1.0, rank: f32::INFINITY };
+            let rank = Rank::of_mate(moves.len().div_ceil(2) as i32);
+            let line = Line { moves, score, probability: 1.0, rank };
             return Report { depth, seldepth: depth, nodes: 1, tbhits, lines: vec![line], ..Report::default() };
         }
         let search = name.search(settings.guards);
@@ -176,14 +177,18 @@ fn over(game: &Game) -> Report {
         Some(Terminal::Checkmate) => Score::Mate(0),
         _ => Score::Expected(Wdl::DRAW),
     };
-    let line = Line { moves: Vec::new(), score, probability: 0.0, rank: 0.0 };
+    let line = Line { moves: Vec::new(), score, probability: 0.0, rank: Rank::open(0.0) };
     Report { lines: vec![line], ..Report::default() }
 }
 
-/// Puts a line first that was drawn with probability proportional to exp(rank / unit).
+/// Puts a line first that was drawn with probability proportional to exp(worth / unit), of those that stand best.
 fn draw(lines: &mut [Line], unit: f32, rng: &mut impl Rng) {
-    let best = lines.iter().map(|l| l.rank).fold(f32::NEG_INFINITY, f32::max);
-    let weights: Vec<f32> = lines.iter().map(|l| ((l.rank - best) / unit.max(1e-3)).exp()).collect();
+    let Some(best) = lines.iter().map(|l| l.rank).max_by(Rank::order) else { return };
+    let weight = |rank: Rank| {
+        let share = ((rank.worth - best.worth) / unit.max(1e-3)).exp();
+        if rank.standing == best.standing { share } else { 0.0 }
+    };
+    let weights: Vec<f32> = lines.iter().map(|l| weight(l.rank)).collect();
     if let Some(chosen) = human::draw(&weights, rng) {
         lines[..=chosen].rotate_right(1);
     }
@@ -192,16 +197,19 @@ fn draw(lines: &mut [Line], unit: f32, rng: &mut impl Rng) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::Standing;
 
     #[test]
     fn drawing_follows_the_ranks() {
         let m = Game::default().parse_uci("e2e4").expect("legal");
-        let line = |rank| Line { moves: vec![m], score: Score::Mate(1), probability: 0.5, rank };
+        let line = |rank| Line { moves: vec![m], score: Score::Expected(Wdl::DRAW), probability: 0.5, rank };
         let mut first = [0; 2];
         for _ in 0..4000 {
-            let mut lines = vec![line(0.0), line(-1.0)];
+            let lost = Rank { standing: Standing::Lost, worth: 9.0 };
+            let mut lines = vec![line(Rank::open(0.0)), line(Rank::open(-1.0)), line(lost)];
             draw(&mut lines, 1.0, &mut rand::rng());
-            first[usize::from(lines[0].rank < -0.5)] += 1;
+            assert_eq!(lines[0].rank.standing, Standing::Open);
+            first[usize::from(lines[0].rank.worth < -0.5)] += 1;
         }
         // e⁰ : e⁻¹ is 73 : 27.
         assert!((900..1260).contains(&first[1]), "{first:?}");

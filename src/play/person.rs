@@ -12,7 +12,7 @@ use super::tablebase::Tablebases;
 use crate::board::{Conditions, Game, Repetitions, fair_share};
 use crate::evaluate::Evaluation;
 use crate::human::{Found, Style, draw, weights};
-use crate::search::{Limits, Line, MoveStats, Report, Score, Search, Task, Tree, balance, mating_move};
+use crate::search::{Limits, Line, MoveStats, Rank, Report, Score, Search, Task, Tree, balance, mating_move};
 
 /// Pawns ahead from which the game is won and to be finished, at any rating: a rook.
 const AHEAD: f32 = 5.0;
@@ -163,7 +163,7 @@ fn shown(evaluation: &Evaluation, moves: &[(Move, f32)], stats: &[MoveStats], no
             moves: vec![m],
             score: score(m),
             probability: evaluation.probability(m),
-            rank: weight,
+            rank: Rank::open(weight),
         })
         .collect();
     Report { depth: 1, seldepth: 1, nodes, lines, stats: stats.to_vec(), ..Report::default() }

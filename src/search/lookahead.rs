@@ -7,6 +7,7 @@ use shakmaty::{Move, Position, Role};
 
 use super::mate::mating_move;
 use super::material::{captured, cheaper_takes_piece, value};
+use super::rank::Rank;
 use super::report::{Line, Report, Score};
 use super::task::{Answer, Search, Task};
 use crate::board::{Game, Terminal};
@@ -132,7 +133,7 @@ impl Search for Lookahead {
                     moves: std::iter::once(c.m).chain(c.reply).collect(),
                     score: if mate { Score::Mate(1) } else { Score::Expected(evaluation.wdl) },
                     probability: c.probability,
-                    rank: c.score,
+                    rank: Rank::open(c.score),
                 }
             })
             .collect();

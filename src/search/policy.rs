@@ -1,5 +1,6 @@
 //! One glance: the most probable legal move.
 
+use super::rank::Rank;
 use super::report::{Line, Report, Score};
 use super::task::{Answer, Search, Task};
 
@@ -19,7 +20,7 @@ impl Search for Policy {
                 moves: vec![e.m],
                 score: Score::Expected(evaluation.wdl),
                 probability: e.probability,
-                rank: e.probability.max(1e-9).ln(),
+                rank: Rank::open(e.probability.max(1e-9).ln()),
             })
             .collect();
         Answer::new(Report { depth: 1, seldepth: 1, nodes: 1, ..Report::default() }, lines, task.lines)

@@ -2,6 +2,7 @@
 
 use shakmaty::Move;
 
+use super::rank::Rank;
 use crate::evaluate::{LARGEST_CP, Wdl};
 
 /// How good a line is for the player to move.
@@ -65,8 +66,8 @@ pub struct Line {
     pub score: Score,
     /// The network's probability of the first move; a tree's prior.
     pub probability: f32,
-    /// What the search ranked the line by, in its own units.
-    pub rank: f32,
+    /// What the search ranked the line by.
+    pub rank: Rank,
 }
 
 /// A search so far.

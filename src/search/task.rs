@@ -79,7 +79,7 @@ pub struct Answer {
 impl Answer {
     /// From lines in any order: the best first, as many as were asked for.
     pub fn new(mut report: Report, mut lines: Vec<Line>, wanted: usize) -> Answer {
-        lines.sort_by(|a, b| b.rank.total_cmp(&a.rank));
+        lines.sort_by(|a, b| b.rank.order(&a.rank));
         lines.truncate(wanted.max(1));
         report.lines = lines;
         Answer { report }
@@ -98,7 +98,7 @@ pub trait Search: Send + Sync {
     /// The answer has at least one line as long as [`Task::moves`] is not empty.
     fn search(&self, task: &Task, tell: &mut dyn FnMut(&Report)) -> Answer;
 
-    /// How much rank makes a line e times as likely when moves are drawn at temperature 1.
+    /// How much worth of a rank makes a line e times as likely when moves are drawn at temperature 1.
     fn rank_unit(&self) -> f32 {
         1.0
     }

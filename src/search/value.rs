@@ -8,6 +8,7 @@
 use shakmaty::Move;
 
 use super::ends::{ended, judged};
+use super::rank::Rank;
 use super::report::{Line, Report, Score};
 use super::task::{Answer, Search, Task};
 use crate::board::Game;
@@ -204,7 +205,7 @@ impl Run<'_> {
                 // Before anything was judged, the root's own value is all there is.
                 score: if judged { n.score } else { Score::Expected(root.wdl) },
                 probability: n.probability,
-                rank: if judged { self.rank(n) } else { n.probability },
+                rank: Rank::open(if judged { self.rank(n) } else { n.probability }),
             })
             .collect();
         let report = Report { depth, seldepth: self.seldepth.max(depth), nodes: self.nodes, ..Report::default() };

@@ -205,6 +205,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_certain_decides_before_halving() {
+        let game = Game::from_fen("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1").expect("legal");
+        let (limits, stop) = (Limits { nodes: Some(40), ..Limits::default() }, Stop::new(false, None));
+        let task = task(&game, &limits, 1, &stop, &SCRIPTED);
+        let mut run = between_king_and_pawn(&task, 0.0, 1);
+        run.plan();
+        let king = game.parse_uci("e1e2").expect("legal");
+        let edge = run.nodes.root().edges.iter().position(|edge| edge.m == king).expect("a move");
+        let child = run.nodes.add_child(0, edge, Some(Score::Expected(Wdl::LOSS)));
+        // So much that the other move, which is expected to be worth as much as all, has any number.
+        (0..2000).for_each(|_| run.nodes.back_up(&[0, child], Wdl::LOSS));
+        run.nodes.narrow(&[0, child]);
+        assert_eq!(run.answer().report.lines[0].moves[0], king);
+    }
+
+    #[test]
     fn what_the_moves_of_the_root_win_is_seen_further_ahead() {
         // A rook for a knight, and the other pins the queen two plies later.
         let fen = "3QRnk1/2p2pp1/5r2/ppq5/6Pp/1P5P/P3R2K/8 w - - 1 2";
@@ -317,7 +333,7 @@ mod tests {
         let (game, answer) = nodes("7k/8/6K1/8/8/8/5Q2/8 w - - 0 1", 400, 218);
         let stalemate = answer.report.lines.iter().find(|l| game.after(l.moves[0]).position().is_stalemate());
         if let Some(line) = stalemate {
-            assert!(line.score == Score::Expected(Wdl::DRAW) || line.rank < 0.0, "{line:?}");
+            assert!(line.score == Score::Expected(Wdl::DRAW) || line.rank.worth < 0.0, "{line:?}");
         }
         assert!(!game.after(answer.report.lines[0].moves[0]).position().is_stalemate());
     }

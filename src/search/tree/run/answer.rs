@@ -3,11 +3,10 @@
 use super::super::nodes::Edge;
 use super::Run;
 use crate::search::outcome::{Bounds, Outcome};
+use crate::search::rank::{Rank, Standing};
 use crate::search::report::{Line, MoveStats, Report, Score};
 use crate::search::task::Answer;
 
-/// What stands above all ranks by visits or logits, and below those of mates.
-const CERTAIN: f32 = 200.0;
 /// Win less loss that is hardly different from none.
 const LITTLE: f32 = 0.05;
 
@@ -28,8 +27,8 @@ impl Run<'_> {
         Answer::new(report, lines, self.task.lines)
     }
 
-    /// Ranks moves by what is certain of them, beside visits: what wins is before all but mates, what loses behind all but being mated. What
-    /// does not win is behind where another move is expected to be worth more, and what does not lose is before where the best is expected to.
+    /// Ranks moves by what is certain of them before all else. What does not win is behind where another move is expected to be worth more, and
+    /// what does not lose is ahead where the best is expected to.
     fn rank_by_bounds(&self, lines: &mut [Line]) {
         let edges = &self.nodes.root().edges;
         let known = |edge| self.nodes.child(edge).map_or_else(Default::default, |c| (c.bounds().flipped(), c.far()));
@@ -39,20 +38,26 @@ impl Run<'_> {
         let free = (0..lines.len()).filter(|&i| tried(i) && bounds[i].most == Outcome::Win).map(|i| value(&lines[i]));
         let free = free.fold(f32::NEG_INFINITY, f32::max);
         for ((line, bounds), far) in lines.iter_mut().zip(&bounds).zip(far) {
-            line.rank += match (line.score, bounds.least, bounds.most) {
-                (Score::Mate(_), ..) => 0.0,
+            match (line.score, bounds.least, bounds.most) {
+                (Score::Mate(_), ..) => {}
                 // The soonest, whatever the visits, so that each move comes nearer.
-                (_, Outcome::Win, _) => 2.0 * CERTAIN - far.min(50) as f32 * 4.0 - line.rank,
+                (_, Outcome::Win, _) => line.rank = Rank { standing: Standing::Won, worth: -(far as f32) },
                 // The latest.
-                (_, _, Outcome::Loss) => far.min(50) as f32 - 2.0 * CERTAIN,
-                (_, _, Outcome::Draw) if free > LITTLE => -CERTAIN,
-                _ => 0.0,
-            };
+                (_, _, Outcome::Loss) => line.rank = Rank { standing: Standing::Lost, worth: far as f32 },
+                (_, _, Outcome::Draw) if free > LITTLE => line.rank.standing = Standing::Behind,
+                _ => {}
+            }
         }
-        let first = lines.iter().max_by(|a, b| a.rank.total_cmp(&b.rank)).map(value);
+        let first = lines.iter().max_by(|a, b| a.rank.order(&b.rank)).map(value);
         if first.is_some_and(|first| first < -LITTLE) {
             let draws = lines.iter_mut().zip(&bounds).filter(|(_, bounds)| bounds.least == Outcome::Draw);
-            draws.for_each(|(line, _)| line.rank += CERTAIN);
+            draws.for_each(|(line, _)| {
+                line.rank.standing = match line.rank.standing {
+                    Standing::Behind => Standing::Open,
+                    Standing::Open => Standing::Ahead,
+                    other => other,
+                }
+            });
         }
     }
 
@@ -62,9 +67,8 @@ impl Run<'_> {
         stats
     }
 
-    /// A root move with what follows, ranked by the logarithm of its visits unless it is given a rank; mates stand above and below all
-    /// others.
-    fn line(&self, edge: &Edge, rank: Option<f32>) -> Line {
+    /// A root move with what follows, ranked by the logarithm of its visits unless it is given its worth; mates by their length.
+    fn line(&self, edge: &Edge, worth: Option<f32>) -> Line {
         let child = self.nodes.child(edge);
         let known = child.filter(|c| c.visits > 0 || c.proved.is_some());
         let score = match known {
@@ -73,10 +77,11 @@ impl Run<'_> {
         };
         let visits = child.map_or(0, |c| c.visits);
         let rank = match score {
-            Score::Mate(n) if n > 0 => 1000.0 - n as f32,
-            Score::Mate(n) => -1000.0 - n as f32,
+            Score::Mate(n) => Rank::of_mate(n),
             // An unvisited move is ranked by its prior, below all visited ones.
-            Score::Expected(_) => rank.unwrap_or_else(|| (visits as f32 + 0.5 * edge.prior).max(1e-9).ln()),
+            Score::Expected(_) => {
+                Rank::open(worth.unwrap_or_else(|| (visits as f32 + 0.5 * edge.prior).max(1e-9).ln()))
+            }
         };
         let mut moves = vec![edge.m];
         let mut at = child;
