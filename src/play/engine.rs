@@ -237,7 +237,8 @@ mod tests {
     use super::*;
     use crate::evaluate::Scripted;
     use crate::play::Source;
-    use crate::search::{Limits, Score};
+    use crate::search::{Guards, Limits, Score};
+    use shakmaty::Square;
 
     fn decide(engine: &mut Engine, fen: &str, go: &Go) -> Decision {
         let game = Game::from_fen(fen).expect(fen);
@@ -246,6 +247,22 @@ mod tests {
 
     fn scripted() -> Engine {
         Engine::with_evaluator(Box::new(Scripted::default()))
+    }
+
+    #[test]
+    fn a_mate_is_played_however_many_lines_are_shown() {
+        for (name, search) in SearchName::ALL {
+            for multi_pv in [1, 3] {
+                let mut engine = scripted();
+                let guards = Guards { bonuses: false, blunders: false, replies: false };
+                engine.configure(Settings { search, multi_pv, guards, ..Settings::default() });
+                // The network would rather take the knight.
+                let decision = decide(&mut engine, "6k1/5ppp/8/8/3n4/4P3/8/R3K3 w - - 0 1", &Go::default());
+                let first = &decision.report.lines[0];
+                assert_eq!((first.moves[0].to(), first.score), (Square::A8, Score::Mate(1)), "{name}, {multi_pv}");
+                assert_eq!(decision.report.lines.len(), multi_pv, "{name}");
+            }
+        }
     }
 
     #[test]

@@ -133,7 +133,7 @@ impl Search for Lookahead {
                     moves: std::iter::once(c.m).chain(c.reply).collect(),
                     score: if mate { Score::Mate(1) } else { Score::Expected(evaluation.wdl) },
                     probability: c.probability,
-                    rank: Rank::open(c.score),
+                    rank: if mate { Rank::of_mate(1) } else { Rank::open(c.score) },
                 }
             })
             .collect();

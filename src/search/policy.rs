@@ -1,5 +1,6 @@
-//! One glance: the most probable legal move.
+//! One glance: the most probable legal move, unless one mates.
 
+use super::mate::mating_move;
 use super::rank::Rank;
 use super::report::{Line, Report, Score};
 use super::task::{Answer, Search, Task};
@@ -12,15 +13,17 @@ impl Search for Policy {
     fn search(&self, task: &Task, _: &mut dyn FnMut(&Report)) -> Answer {
         let evaluation = task.evaluator.glance(task.game, task.conditions);
         let allowed = task.moves();
+        let mate = mating_move(task.game.position(), &allowed);
         let lines = evaluation
             .moves
             .iter()
             .filter(|e| allowed.contains(&e.m))
-            .map(|e| Line {
-                moves: vec![e.m],
-                score: Score::Expected(evaluation.wdl),
-                probability: e.probability,
-                rank: Rank::open(e.probability.max(1e-9).ln()),
+            .map(|e| {
+                let (score, rank) = match mate == Some(e.m) {
+                    true => (Score::Mate(1), Rank::of_mate(1)),
+                    false => (Score::Expected(evaluation.wdl), Rank::open(e.probability.max(1e-9).ln())),
+                };
+                Line { moves: vec![e.m], score, probability: e.probability, rank }
             })
             .collect();
         Answer::new(Report { depth: 1, seldepth: 1, nodes: 1, ..Report::default() }, lines, task.lines)
