@@ -16,7 +16,7 @@ use crate::board::{Edge, Features, TIME_BINS};
 /// What the network says of a batch.
 #[derive(Clone, Debug)]
 pub struct Output<B: Kernels> {
-    /// The moves, as the network's [`View`] names them.
+    /// The moves, as the network's [`View`](super::View) names them.
     pub moves: Moves<B>,
     /// The numbers of the value head, if there is one, for the player to move: `[batch, outputs]`.
     pub value: Option<Tensor<B, 2>>,

@@ -1,8 +1,8 @@
 //! The Universal Chess Interface: reading commands, keeping the session, writing answers.
 //!
-//! `vampirc-uci` reads the simple commands and writes the simple answers. Beside it: [`parse`](crate::uci::parse) for
+//! `vampirc-uci` reads the simple commands and writes the simple answers. Beside it: [`parse`] for
 //! what it does not read (`go` in any order with unknown words and huge numbers, FENs of four fields, the
-//! extra commands), [`info`](crate::uci::info) for lines with win, draw and loss.
+//! extra commands), [`info`] for lines with win, draw and loss.
 
 pub mod info;
 pub mod options;

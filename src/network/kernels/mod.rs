@@ -115,7 +115,7 @@ pub trait Kernels: Backend {
         into(weighed_gradient::<Self>(from(p), from(dp)))
     }
 
-    /// A bias on attention logits, `[n, heads, tokens, tokens]`, with what these gain along [`edges`]: by `gates`,
+    /// A bias on attention logits, `[n, heads, tokens, tokens]`, with what these gain along edges between squares: by `gates`,
     /// `[n × tokens, kinds × 4 × heads]`. `edges`, `[n, kinds × tokens × 8]`, are of each token the 8 bytes of the set of tokens that its edges of a kind
     /// lead to, the first in the lowest bit.
     fn add_edges(
