@@ -205,6 +205,23 @@ mod tests {
     }
 
     #[test]
+    fn other_lines_are_looked_at_beside_a_mate() {
+        let (game, answer) = nodes("6k1/5ppp/8/8/3n4/4P3/8/R3K3 w - - 0 1", 200, 3);
+        let lines = &answer.report.lines;
+        assert_eq!((game.uci(lines[0].moves[0], false).as_str(), lines[0].score), ("a1a8", Score::Mate(1)));
+        assert_eq!((game.uci(lines[1].moves[0], false).as_str(), answer.report.nodes), ("e3d4", 200));
+        let visits = |m| answer.report.stats.iter().find(|stats| stats.m == m).map_or(0, |stats| stats.visits);
+        assert!(visits(lines[1].moves[0]) > 50 && visits(lines[0].moves[0]) < 20, "{:?}", answer.report.stats);
+        // Also one that takes a sacrifice.
+        let (game, answer) = nodes("5r1k/6pp/7N/3Q4/8/8/8/6K1 w - - 0 1", 2, 3);
+        let lines = &answer.report.lines;
+        assert_eq!((game.uci(lines[0].moves[0], false).as_str(), lines[0].score), ("d5g8", Score::Mate(2)));
+        assert_eq!((lines.len(), lines[0].moves.len()), (3, 3));
+        // Where one is wanted it is enough.
+        assert!(nodes("6k1/5ppp/8/8/3n4/4P3/8/R3K3 w - - 0 1", 200, 1).1.report.nodes < 200);
+    }
+
+    #[test]
     fn what_is_certain_decides_before_halving() {
         let game = Game::from_fen("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1").expect("legal");
         let (limits, stop) = (Limits { nodes: Some(40), ..Limits::default() }, Stop::new(false, None));

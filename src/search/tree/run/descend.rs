@@ -109,7 +109,9 @@ impl Run<'_> {
             let value = if hope > 0.0 { value.max(untried + hope) } else { value };
             let value = child.bounds().flipped().hold_balance(value);
             let bound = value + c * edge.prior / (1 + child.visits + child.pending) as f32;
-            if lost { bound - 1e6 } else { bound }
+            // Nor is there more to be found where other lines are wanted.
+            let told = at == 0 && child.proved.is_some() && self.wants_others();
+            if lost || told { bound - 1e6 } else { bound }
         };
         let bounds = node.edges.iter().map(bound).enumerate();
         bounds.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(i, _)| i)

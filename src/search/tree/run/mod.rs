@@ -158,7 +158,7 @@ impl<'a> Run<'a> {
         let mut leaves: Vec<Leaf> = Vec::with_capacity(batch);
         // What is known without the network does not fill the batch; collisions would be met for ever.
         for _ in 0..4 * batch {
-            if leaves.len() == batch || self.nodes.root().proved.is_some() {
+            if leaves.len() == batch || self.is_proved() {
                 break;
             }
             let Some(leaf) = self.descend() else { break };

@@ -1,5 +1,6 @@
 //! When a search is over.
 
+use super::super::nodes::Edge;
 use super::Run;
 use crate::search::outcome::Outcome;
 
@@ -52,7 +53,7 @@ impl Run<'_> {
             return true;
         }
         let deep = |most| self.depth() >= most || self.growth.has_ended(self.simulations);
-        if limits.depth.is_some_and(deep) || self.nodes.root().proved.is_some() {
+        if limits.depth.is_some_and(deep) || self.is_proved() {
             return true;
         }
         // Positions that cost nothing (mates, draws) do not count as evaluated, but they end at some time too.
@@ -64,6 +65,18 @@ impl Run<'_> {
         }
         let won = task.lines == 1 && self.nodes.root().bounds().least == Outcome::Win;
         self.nodes.root().edges.len() == 1 || limits.save && (won || self.is_settled())
+    }
+
+    /// Whether there is no more to be found. Where several lines are wanted and time is not saved, a mate leaves the other moves to be looked at.
+    pub(super) fn is_proved(&self) -> bool {
+        let open = |edge: &Edge| self.nodes.child(edge).is_none_or(|child| child.proved.is_none());
+        let root = self.nodes.root();
+        root.proved.is_some() && !(self.wants_others() && !self.task.limits.save && root.edges.iter().any(open))
+    }
+
+    /// Whether other moves of the root than the best are of interest.
+    pub(super) fn wants_others(&self) -> bool {
+        self.task.lines > 1
     }
 
     /// On a clock, asks for as much time as the position deserves. A search that is planned for a number of looks keeps to it.
