@@ -1,6 +1,6 @@
 //! The player: what is kept from move to move, and what options change of it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use shakmaty::{Color, Move, Position};
 
@@ -80,8 +80,8 @@ impl Engine {
     fn take(&mut self, mut new: Settings, again: Option<&Path>) -> Vec<EngineError> {
         let mut errors = Vec::new();
         let old = &self.settings;
-        let is_again = |path: &Option<PathBuf>| path.is_some() && path.as_deref() == again;
-        if new.book_file != old.book_file || is_again(&new.book_file) {
+        let is_again = |path: Option<&Path>| path.is_some() && path == again;
+        if new.book_file != old.book_file || is_again(new.book_file.as_deref()) {
             let book = new.book_file.as_deref().map_or_else(|| Ok(Book::embedded(EMBEDDED_BOOK)), Book::open);
             match book {
                 Ok(book) => self.book = book,
@@ -91,7 +91,7 @@ impl Engine {
                 }
             }
         }
-        if new.human_book != old.human_book || is_again(&new.human_book) {
+        if new.human_book != old.human_book || is_again(new.human_book.as_deref()) {
             match new.human_book.as_deref().map(Book::open).transpose() {
                 Ok(book) => self.human_book = book,
                 Err(error) => {
@@ -100,7 +100,7 @@ impl Engine {
                 }
             }
         }
-        if new.dial_file != old.dial_file || is_again(&new.dial_file) {
+        if new.dial_file != old.dial_file || is_again(new.dial_file.as_deref()) {
             match new.dial_file.as_deref().map_or_else(|| Ok(Dial::embedded()), Dial::open) {
                 Ok(dial) => self.dial = dial,
                 Err(error) => {
@@ -109,7 +109,7 @@ impl Engine {
                 }
             }
         }
-        if new.syzygy_path != old.syzygy_path || is_again(&new.syzygy_path.as_ref().map(PathBuf::from)) {
+        if new.syzygy_path != old.syzygy_path || is_again(new.syzygy_path.as_deref().map(Path::new)) {
             let mut tables = Tablebases::embedded();
             match new.syzygy_path.as_deref().map_or(Ok(0), |folders| tables.add(folders)) {
                 Ok(_) => self.tables = tables,
@@ -120,7 +120,7 @@ impl Engine {
             }
         }
         let evaluator_of = |s: &Settings| (s.weights_file.clone(), s.backend, s.threads, s.hash);
-        let weights_again = is_again(&new.weights_file);
+        let weights_again = is_again(new.weights_file.as_deref());
         if !self.fixed && (evaluator_of(&new) != evaluator_of(old) || weights_again) {
             let weights_changed = new.weights_file != old.weights_file || new.backend != old.backend || weights_again;
             // Sizes alone can wait until the network is needed; new weights are tried at once.
@@ -324,6 +324,7 @@ mod tests {
         assert!(errors.iter().all(|e| e.to_string().contains("/no/such") && e.to_string().contains("stay")));
         assert_eq!(engine.settings(), &Settings { multi_pv: 4, ..Settings::default() });
     }
+
     #[test]
     fn what_is_named_again_is_read_again() {
         let file = |name: &str| std::env::temp_dir().join(format!("glance-again-{}-{name}", std::process::id()));

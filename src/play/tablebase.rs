@@ -92,12 +92,11 @@ impl Tablebases {
     /// One line, when a folder or a table cannot be read, or no folder has a table; what came before it has been added.
     pub fn add(&mut self, folders: &str) -> Result<usize, String> {
         let fail = |path: &Path, error: io::Error| format!("SyzygyPath '{}': {error}", path.display());
-        let named = std::env::split_paths(folders).filter(|f| !f.as_os_str().is_empty());
-        let (mut asked, mut added) = (false, 0);
-        for folder in named {
-            asked = true;
-            for entry in std::fs::read_dir(&folder).map_err(|error| fail(&folder, error))? {
-                let path = entry.map_err(|error| fail(&folder, error))?.path();
+        let named: Vec<PathBuf> = std::env::split_paths(folders).filter(|f| !f.as_os_str().is_empty()).collect();
+        let mut added = 0;
+        for folder in &named {
+            for entry in std::fs::read_dir(folder).map_err(|error| fail(folder, error))? {
+                let path = entry.map_err(|error| fail(folder, error))?.path();
                 match self.tables.add_file(&path) {
                     Ok(()) => added += 1,
                     // By its name it is none.
@@ -106,7 +105,7 @@ impl Tablebases {
                 }
             }
         }
-        if asked && added == 0 {
+        if added == 0 && !named.is_empty() {
             return Err(format!(
                 "SyzygyPath '{folders}': no tables there, which are files as KQvKR.rtbw and KQvKR.rtbz"
             ));
