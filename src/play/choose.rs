@@ -93,7 +93,8 @@ impl Asked<'_> {
 
     fn at_once(&self) -> Option<Chosen> {
         let m = mating_move(self.task.game.position(), &self.allowed).filter(|_| !self.several())?;
-        let line = Line { moves: vec![m], score: Score::Mate(1), probability: 1.0, rank: Rank::of_mate(1) };
+        let score = Score::Mate(1);
+        let line = Line { moves: vec![m], score, probability: 1.0, rank: score.rank(0.0) };
         Some((Source::Mate, Report { depth: 1, seldepth: 1, nodes: 1, lines: vec![line], ..Report::default() }))
     }
 
@@ -133,8 +134,7 @@ impl Asked<'_> {
         if let Some(moves) = self.mate(name, limits) {
             let depth = moves.len() as u32;
             let score = Score::mate_after(moves.len());
-            let rank = Rank::of_mate(moves.len().div_ceil(2) as i32);
-            let line = Line { moves, score, probability: 1.0, rank };
+            let line = Line { moves, score, probability: 1.0, rank: score.rank(0.0) };
             return Report { depth, seldepth: depth, nodes: 1, tbhits, lines: vec![line], ..Report::default() };
         }
         let search = name.search(settings.guards);

@@ -7,7 +7,6 @@ use shakmaty::{Move, Position, Role};
 
 use super::mate::mating_move;
 use super::material::{captured, cheaper_takes_piece, value};
-use super::rank::Rank;
 use super::report::{Line, Report, Score};
 use super::task::{Answer, Search, Task};
 use crate::board::{Game, Terminal};
@@ -129,11 +128,12 @@ impl Search for Lookahead {
             .into_iter()
             .map(|c| {
                 let mate = c.after.terminal() == Some(Terminal::Checkmate);
+                let score = if mate { Score::Mate(1) } else { Score::Expected(evaluation.wdl) };
                 Line {
                     moves: std::iter::once(c.m).chain(c.reply).collect(),
-                    score: if mate { Score::Mate(1) } else { Score::Expected(evaluation.wdl) },
+                    score,
                     probability: c.probability,
-                    rank: if mate { Rank::of_mate(1) } else { Rank::open(c.score) },
+                    rank: score.rank(c.score),
                 }
             })
             .collect();

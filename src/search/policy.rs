@@ -1,7 +1,6 @@
 //! One glance: the most probable legal move, unless one mates.
 
 use super::mate::mating_move;
-use super::rank::Rank;
 use super::report::{Line, Report, Score};
 use super::task::{Answer, Search, Task};
 
@@ -19,10 +18,8 @@ impl Search for Policy {
             .iter()
             .filter(|e| allowed.contains(&e.m))
             .map(|e| {
-                let (score, rank) = match mate == Some(e.m) {
-                    true => (Score::Mate(1), Rank::of_mate(1)),
-                    false => (Score::Expected(evaluation.wdl), Rank::open(e.probability.max(1e-9).ln())),
-                };
+                let score = if mate == Some(e.m) { Score::Mate(1) } else { Score::Expected(evaluation.wdl) };
+                let rank = score.rank(e.probability.max(1e-9).ln());
                 Line { moves: vec![e.m], score, probability: e.probability, rank }
             })
             .collect();

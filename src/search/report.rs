@@ -47,6 +47,14 @@ impl Score {
         }
     }
 
+    /// What a line of this score is ranked by: a mate by its length, others by what they are worth in units of the search.
+    pub fn rank(self, worth: f32) -> Rank {
+        match self {
+            Score::Mate(n) => Rank::of_mate(n),
+            Score::Expected(_) => Rank::open(worth),
+        }
+    }
+
     /// The score of a move, given the score of the position after it for the opponent.
     pub fn before_move(self) -> Score {
         match self {

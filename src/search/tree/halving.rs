@@ -53,7 +53,7 @@ impl Root {
         loop {
             let child = |edge: usize| nodes.child(&nodes.root().edges[edge]);
             let new = |&(edge, before): &(usize, u32)| child(edge).map_or(0, |c| c.visits + c.pending - before);
-            let open = |&&(edge, _): &&(usize, u32)| child(edge).is_none_or(|c| c.proved.is_none());
+            let open = |&&(edge, _): &&(usize, u32)| nodes.is_open(&nodes.root().edges[edge]);
             let next = *self.considered.iter().filter(open).min_by_key(|&c| (new(c), c.0))?;
             if self.considered.len() <= 1 || new(&next) < self.goal {
                 return Some(next.0);

@@ -41,10 +41,14 @@ impl Nodes {
         }
     }
 
+    /// What is certain of a move, for who makes it, and after how many plies.
+    pub(in crate::search::tree) fn certain(&self, edge: &Edge) -> (Bounds, u32) {
+        self.child(edge).map_or_else(Default::default, |child| (child.bounds().flipped(), child.far()))
+    }
+
     /// What is certain of a node by what is of its moves, and after how many plies.
     fn by_moves(&self, at: usize) -> (Bounds, u32) {
-        let known = |edge: &Edge| self.child(edge).map_or_else(Default::default, |c| (c.bounds().flipped(), c.far()));
-        let moves: Vec<(Bounds, u32)> = self.all[at].edges.iter().map(known).collect();
+        let moves: Vec<(Bounds, u32)> = self.all[at].edges.iter().map(|edge| self.certain(edge)).collect();
         let best = |a: Bounds, b: Bounds| Bounds { least: a.least.max(b.least), most: a.most.max(b.most) };
         let bounds = moves.iter().map(|known| known.0).reduce(best).unwrap_or_default();
         let far = |known: &(Bounds, u32)| known.1;

@@ -111,6 +111,11 @@ impl Nodes {
         self.child(edge).map_or(0, |child| child.visits)
     }
 
+    /// Whether there is more to be found of a move.
+    pub(super) fn is_open(&self, edge: &Edge) -> bool {
+        self.child(edge).is_none_or(|child| child.proved.is_none())
+    }
+
     /// What is known of a move.
     pub(super) fn stats(&self, edge: &Edge) -> MoveStats {
         let known = self.child(edge).filter(|c| c.visits > 0 || c.proved.is_some());

@@ -31,8 +31,7 @@ impl Run<'_> {
     /// what does not lose is ahead where the best is expected to.
     fn rank_by_bounds(&self, lines: &mut [Line]) {
         let edges = &self.nodes.root().edges;
-        let known = |edge| self.nodes.child(edge).map_or_else(Default::default, |c| (c.bounds().flipped(), c.far()));
-        let (bounds, far): (Vec<Bounds>, Vec<u32>) = edges.iter().map(known).unzip();
+        let (bounds, far): (Vec<Bounds>, Vec<u32>) = edges.iter().map(|edge| self.nodes.certain(edge)).unzip();
         let value = |line: &Line| line.score.wdl().balance();
         let tried = |i: usize| self.nodes.visits(&edges[i]) > 0;
         let free = (0..lines.len()).filter(|&i| tried(i) && bounds[i].most == Outcome::Win).map(|i| value(&lines[i]));
@@ -69,26 +68,16 @@ impl Run<'_> {
 
     /// A root move with what follows, ranked by the logarithm of its visits unless it is given its worth; mates by their length.
     fn line(&self, edge: &Edge, worth: Option<f32>) -> Line {
-        let child = self.nodes.child(edge);
-        let known = child.filter(|c| c.visits > 0 || c.proved.is_some());
-        let score = match known {
-            Some(c) => c.proved.unwrap_or(Score::Expected(c.wdl())).before_move(),
-            None => Score::Expected(self.nodes.root().wdl()),
-        };
-        let visits = child.map_or(0, |c| c.visits);
-        let rank = match score {
-            Score::Mate(n) => Rank::of_mate(n),
-            // An unvisited move is ranked by its prior, below all visited ones.
-            Score::Expected(_) => {
-                Rank::open(worth.unwrap_or_else(|| (visits as f32 + 0.5 * edge.prior).max(1e-9).ln()))
-            }
-        };
+        let MoveStats { visits, score, .. } = self.nodes.stats(edge);
+        let score = score.unwrap_or_else(|| Score::Expected(self.nodes.root().wdl()));
+        // An unvisited move is ranked by its prior, below all visited ones.
+        let worth = worth.unwrap_or_else(|| (visits as f32 + 0.5 * edge.prior).max(1e-9).ln());
         let mut moves = vec![edge.m];
-        let mut at = child;
+        let mut at = self.nodes.child(edge);
         while let Some(best) = at.and_then(|node| self.nodes.best(node)) {
             moves.push(best.m);
             at = self.nodes.child(best);
         }
-        Line { moves, score, probability: edge.prior, rank }
+        Line { moves, score, probability: edge.prior, rank: score.rank(worth) }
     }
 }

@@ -26,7 +26,8 @@ pub(super) struct Due {
 /// Visits of another node that one of the root is worth: one of its moves is played, and it is searched but once.
 const ROOT: u64 = 8;
 
-/// Positions that are looked at for a mate by checks at a node with so many visits. At the root the player looks for one, unless several lines are wanted.
+/// Positions that are looked at for a mate by checks at a node with so many visits. At the root the player looks for one, unless several
+/// lines are wanted.
 fn checks(visits: u64) -> u32 {
     match visits {
         0..2 => 0,

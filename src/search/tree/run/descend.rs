@@ -110,7 +110,7 @@ impl Run<'_> {
             let value = child.bounds().flipped().hold_balance(value);
             let bound = value + c * edge.prior / (1 + child.visits + child.pending) as f32;
             // Nor is there more to be found where other lines are wanted.
-            let told = at == 0 && child.proved.is_some() && self.wants_others();
+            let told = at == 0 && self.wants_others() && !self.nodes.is_open(edge);
             if lost || told { bound - 1e6 } else { bound }
         };
         let bounds = node.edges.iter().map(bound).enumerate();

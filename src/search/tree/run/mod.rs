@@ -147,7 +147,7 @@ impl<'a> Run<'a> {
             self.mark(&due);
             self.settle(&due, &[0]);
         }
-        let few = budget.filter(|&b| task.lines == 1 && b > 1 && b < self.params.halving.below);
+        let few = budget.filter(|&b| !self.wants_others() && b > 1 && b < self.params.halving.below);
         self.halving = few.map(|budget| Root::new(self.params.halving, &self.nodes, budget));
     }
 

@@ -1,6 +1,5 @@
 //! When a search is over.
 
-use super::super::nodes::Edge;
 use super::Run;
 use crate::search::outcome::Outcome;
 
@@ -63,15 +62,18 @@ impl Run<'_> {
         if task.stop.is_held() {
             return false;
         }
-        let won = task.lines == 1 && self.nodes.root().bounds().least == Outcome::Win;
+        let won = !self.wants_others() && self.nodes.root().bounds().least == Outcome::Win;
         self.nodes.root().edges.len() == 1 || limits.save && (won || self.is_settled())
     }
 
     /// Whether there is no more to be found. Where several lines are wanted and time is not saved, a mate leaves the other moves to be looked at.
     pub(super) fn is_proved(&self) -> bool {
-        let open = |edge: &Edge| self.nodes.child(edge).is_none_or(|child| child.proved.is_none());
         let root = self.nodes.root();
-        root.proved.is_some() && !(self.wants_others() && !self.task.limits.save && root.edges.iter().any(open))
+        let goes_on = || {
+            let others = self.wants_others() && !self.task.limits.save;
+            others && root.edges.iter().any(|edge| self.nodes.is_open(edge))
+        };
+        root.proved.is_some() && !goes_on()
     }
 
     /// Whether other moves of the root than the best are of interest.
@@ -81,7 +83,7 @@ impl Run<'_> {
 
     /// On a clock, asks for as much time as the position deserves. A search that is planned for a number of looks keeps to it.
     pub(in crate::search::tree) fn take_time(&self) {
-        let on_a_clock = self.task.limits.save && self.task.lines == 1 && self.halving.is_none();
+        let on_a_clock = self.task.limits.save && !self.wants_others() && self.halving.is_none();
         if on_a_clock && self.simulations >= 8 {
             self.task.stop.stretch(self.params.effort.of(&self.nodes, self.before));
         }
@@ -89,7 +91,7 @@ impl Run<'_> {
 
     /// Whether the second most visited move could not catch up with the first in the time that is left.
     fn is_settled(&self) -> bool {
-        let Some(time) = self.task.stop.remaining().filter(|_| self.task.lines == 1 && self.simulations >= 8) else {
+        let Some(time) = self.task.stop.remaining().filter(|_| !self.wants_others() && self.simulations >= 8) else {
             return false;
         };
         let mut visits: Vec<u32> = self.nodes.root().edges.iter().map(|e| self.nodes.visits(e)).collect();
