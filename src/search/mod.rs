@@ -6,6 +6,7 @@
 
 mod captures;
 mod checks;
+mod desperado;
 mod ends;
 mod lines;
 mod lookahead;

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::board::{Conditions, Game};
     use crate::evaluate::{Evaluation, Evaluator, Query, Scripted, Span, Stop, Stopped, Wdl};
-    use crate::search::outcome::Bounds;
+    use crate::search::outcome::{Bounds, Outcome};
     use crate::search::{Limits, Score};
     use shakmaty::Position;
     use std::collections::HashMap;
@@ -202,6 +202,30 @@ mod tests {
         // A draw is better than what is going to be lost, and anything than what is.
         assert_eq!([first(worse, draw), first(win, worse)], [pawn.clone(), pawn]);
         assert_eq!(first(better, loss), ("e4d5".to_owned(), true));
+    }
+
+    #[test]
+    fn a_draw_by_the_last_man_that_can_move_is_seen() {
+        // A rook behind: either man has to take it, and it is stalemate.
+        let (game, answer) = nodes("8/1R6/7p/8/p7/kpb5/3p4/1K6 w - - 0 74", 20, 1);
+        assert_eq!(game.uci(answer.report.lines[0].moves[0], false), "b7b3");
+        // Who is ahead does not let it come to that, by the pawn's move, once that is looked at.
+        let game = Game::from_fen("8/1R6/7p/8/p7/kpbp4/8/1K6 b - - 0 73").expect("legal");
+        let (limits, stop) = (Limits::default(), Stop::new(false, None));
+        let task = task(&game, &limits, 1, &stop, &SCRIPTED);
+        let mut run = Run::new(&task, Tree::default());
+        run.begin();
+        let pawn = game.parse_uci("d3d2").expect("legal");
+        let certain = |run: &Run| {
+            run.nodes.root().edges.iter().find(|edge| edge.m == pawn).map(|edge| run.nodes.certain(edge).0.most)
+        };
+        assert_eq!(certain(&run), Some(Outcome::Win));
+        while run.nodes.root().edges.iter().any(|edge| edge.m == pawn && run.nodes.visits(edge) == 0) {
+            let mut leaves = run.gather(1);
+            let found = Leaf::evaluate(&mut leaves, &task, run.exchanges());
+            run.bring_back(&leaves, found);
+        }
+        assert_eq!(certain(&run), Some(Outcome::Draw));
     }
 
     #[test]

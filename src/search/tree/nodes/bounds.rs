@@ -41,6 +41,12 @@ impl Nodes {
         }
     }
 
+    /// Takes it to be certain that who is to move at a node has no more than a draw.
+    pub(in crate::search::tree) fn draw_at_most(&mut self, at: u32) {
+        let node = &mut self.all[at as usize];
+        node.bounds = node.bounds.and(Bounds { most: Outcome::Draw, ..Bounds::default() });
+    }
+
     /// What is certain of a move, for who makes it, and after how many plies.
     pub(in crate::search::tree) fn certain(&self, edge: &Edge) -> (Bounds, u32) {
         self.child(edge).map_or_else(Default::default, |child| (child.bounds().flipped(), child.far()))

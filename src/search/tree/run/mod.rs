@@ -12,7 +12,10 @@ pub(super) use leaf::Leaf;
 #[cfg(test)]
 pub(super) use over::NATURAL;
 
-use super::super::ends::judged;
+use shakmaty::Move;
+
+use super::super::desperado::saving_move;
+use super::super::ends::{ended, judged};
 use super::super::quiescence::Exchanges;
 use super::super::report::Score;
 use super::super::task::Task;
@@ -20,6 +23,7 @@ use super::Tree;
 use super::halving::Root;
 use super::kept::Kept;
 use super::nodes::Nodes;
+use crate::board::Game;
 use crate::evaluate::{Evaluation, Stopped, Wdl};
 use leaf::weighed;
 use over::Growth;
@@ -147,6 +151,9 @@ impl<'a> Run<'a> {
             self.mark(&due);
             self.settle(&due, &[0]);
         }
+        if let Some(m) = saving_move(task.game.position()) {
+            self.save(&[0], task.game, m);
+        }
         let few = budget.filter(|&b| !self.wants_others() && b > 1 && b < self.params.halving.below);
         self.halving = few.map(|budget| Root::new(self.params.halving, &self.nodes, budget));
     }
@@ -199,7 +206,26 @@ impl<'a> Run<'a> {
             if let Some(key) = self.key(&leaf.game) {
                 self.nodes.note(last as usize, key);
             }
+            if let Some(m) = leaf.saving {
+                self.save(&leaf.path, &leaf.game, m);
+            }
         }
+    }
+
+    /// Has the last node of a path, and those before it, know that a move of it draws at least.
+    fn save(&mut self, path: &[u32], game: &Game, m: Move) {
+        let Some(&at) = path.last() else { return };
+        let Some(edge) = self.nodes.node(at as usize).edges.iter().position(|edge| edge.m == m) else { return };
+        let child = match self.nodes.node(at as usize).edges[edge].child {
+            Some(child) => child.get(),
+            None => {
+                let after = game.after(m);
+                let known = ended(&after).or_else(|| self.endings(&after));
+                self.nodes.add_child(at as usize, edge, known)
+            }
+        };
+        self.nodes.draw_at_most(child);
+        self.nodes.narrow(&[path, &[child]].concat());
     }
 
     /// Ends the search: positions under way were not evaluated.
