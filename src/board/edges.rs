@@ -36,7 +36,7 @@ pub enum Edge {
     /// A man that may go there, if it is not pinned, and so threatens two men that are no pawns, or one and the king.
     Forks,
     /// A man of the player to move that may go there, its king safe, and comes out no worse than level once both sides have taken in turn,
-    /// anywhere, what they like.
+    /// anywhere, what they like, and mated where they can; each may begin with a check or two, of which the move may be one.
     Holds,
     /// The same, and no other move comes out better.
     Best,

@@ -1,9 +1,13 @@
-//! Whether a king is mated, or may be at once.
+//! Whether a king is mated, or may be at once; checks, and the ways out.
 
 use shakmaty::attacks::{bishop_attacks, king_attacks, knight_attacks, pawn_attacks, queen_attacks, rook_attacks};
-use shakmaty::{Bitboard, Board, CastlingMode, Chess, Color, FromSetup, Position, PositionError, Role, Setup, Square};
+use shakmaty::{
+    Bitboard, Board, CastlingMode, Chess, Color, FromSetup, Piece, Position, PositionError, Role, Setup, Square,
+};
 
+use super::exchange::worth;
 use super::lines::alone;
+use super::played;
 use super::ways::{after, checks, ways};
 
 /// The position on a board with a side to move; none where the other's king could be taken, or one is missing.
@@ -16,34 +20,53 @@ pub(super) fn with_turn(board: Board, turn: Color) -> Option<Chess> {
 
 /// Whether a side that has just moved and checks has mated the other; never where its own king could be taken. En passant is no way out here.
 pub(super) fn mates(board: Board, color: Color) -> bool {
-    !flees(&board, !color) && with_turn(board, !color).is_some_and(|position| position.is_checkmate())
+    flights(&board, !color).next().is_none() && with_turn(board, !color).is_some_and(|position| position.is_checkmate())
 }
 
-/// Whether a side's king may go, or take, where it cannot be taken: the commonest way out, and soon seen.
-fn flees(board: &Board, color: Color) -> bool {
-    let Some(king) = board.king_of(color) else { return false };
-    let occupied = board.occupied() ^ Bitboard::from_square(king);
-    let mut ways = (king_attacks(king) & !board.by_color(color)).into_iter();
-    ways.any(|to| board.attacks_to(to, !color, occupied).is_empty())
+/// Where a side's king may go, or take, without being taken there: the commonest ways out of check, and soon seen.
+pub(super) fn flights(board: &Board, color: Color) -> impl Iterator<Item = Square> {
+    let king = board.king_of(color).map(Bitboard::from_square).unwrap_or_default();
+    let occupied = board.occupied() ^ king;
+    let ways = king.first().map_or(Bitboard::EMPTY, king_attacks) & !board.by_color(color);
+    ways.into_iter().filter(move |&to| board.attacks_to(to, !color, occupied).is_empty())
+}
+
+/// What a side, in check, takes by each legal move, in pawns, and the board then; none where there are not two kings, or the other's could be
+/// taken.
+pub(super) fn evasions(board: &Board, color: Color) -> Option<Vec<(i8, Board)>> {
+    let position = with_turn(board.clone(), color)?;
+    let legal = position.legal_moves();
+    let after = legal.into_iter().map(|m| {
+        let promoted = m.promotion().map_or(0, |role| worth(role) - 1);
+        (m.capture().map_or(0, worth) + promoted, played(&position, m).board().clone())
+    });
+    Some(after.collect())
 }
 
 /// Whether a side, to move, can mate with one move; castling and en passant are left out, a pawn that arrives is a queen.
 pub(super) fn can_mate(board: &Board, color: Color) -> bool {
+    any_check(board, color, |next, _, _| mates(next, color))
+}
+
+/// Whether something holds of any check that a side, to move, can give, of the board then and of what goes where; its own king may be left to be
+/// taken. Castling and en passant are left out, a pawn that arrives is a queen.
+pub(super) fn any_check(board: &Board, color: Color, mut holds: impl FnMut(Board, Piece, Square) -> bool) -> bool {
     let Some(king) = board.king_of(!color) else { return false };
     let (occupied, own) = (board.occupied(), board.by_color(color));
     let (diagonal, straight) = (bishop_attacks(king, occupied), rook_attacks(king, occupied));
     let bishops = own & (board.bishops() | board.queens());
     let rooks = own & (board.rooks() | board.queens());
     let opening = alone(king, occupied, bishops, rooks);
-    let mates_by = |from: Square, role: Role, to: Bitboard| {
+    let mut holds_by = |from: Square, role: Role, to: Bitboard, certain: bool| {
         (to & !own & !Bitboard::from_square(king)).into_iter().any(|to| {
             let next = after(board, from, role.of(color), to);
-            checks(&next, color) && mates(next, color)
+            (certain || checks(&next, color)) && holds(next, role.of(color), to)
         })
     };
-    // Role by role: man by man takes longer.
-    let any = |role: Role, to: &dyn Fn(Square) -> Bitboard| {
-        (board.by_role(role) & own & !opening).into_iter().any(|from| mates_by(from, role, to(from)))
+    // Role by role: man by man takes longer. Where a man sees the king from, it sees it once it is there.
+    let mut any = |role: Role, to: &dyn Fn(Square) -> Bitboard| {
+        let men = board.by_role(role) & own & !opening;
+        men.into_iter().any(|from| holds_by(from, role, to(from), role != Role::Pawn))
     };
     let steps = |from, role: Role| ways(board, from, role.of(color));
     any(Role::Queen, &|from| queen_attacks(from, occupied) & (diagonal | straight))
@@ -52,7 +75,8 @@ pub(super) fn can_mate(board: &Board, color: Color) -> bool {
         || any(Role::Knight, &|from| knight_attacks(from) & knight_attacks(king))
         || any(Role::Pawn, &|from| steps(from, Role::Pawn) & (Bitboard::BACKRANKS | pawn_attacks(!color, king)))
         || Role::ALL.into_iter().any(|role| {
-            (board.by_role(role) & own & opening).into_iter().any(|from| mates_by(from, role, steps(from, role)))
+            let men = board.by_role(role) & own & opening;
+            men.into_iter().any(|from| holds_by(from, role, steps(from, role), false))
         })
 }
 

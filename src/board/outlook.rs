@@ -1,15 +1,16 @@
-//! How the moves of the player to move come out, once both sides have taken what there is to take, and who may mate next.
+//! How the moves of the player to move come out, once both sides have checked and taken, and who may mate next.
 
-use shakmaty::{Board, Color, Position, Square};
+use shakmaty::{Board, Color, Square};
 
-use super::exchange::{takes, worth};
-use super::mate::{can_mate, with_turn};
-use super::played;
+use super::exchange::takes;
+use super::mate::{can_mate, evasions};
 use super::takings::ahead;
 use super::ways::{after, checks, ways};
 
 /// Pawns beyond which nothing comes out, a mate aside.
 const MOST: i8 = 30;
+/// Checks in a row that either side may begin with: White with its move, the other with its answer.
+const CHECKS: u8 = 2;
 
 /// Of each square of a man of the player to move, White as boards are seen, the set of those where it may go, its king safe, with one outlook
 /// or another.
@@ -63,15 +64,15 @@ struct Move {
 }
 
 impl Move {
-    /// Whether White comes out at least so many pawns ahead, or behind, whatever the other takes.
+    /// Whether White comes out at least so many pawns ahead, or behind, however the other checks and takes.
     fn comes_out(&self, least: i8) -> bool {
         let too_much = self.taken - least + 1;
         match &self.evasions {
             // Who is not in check may as well take nothing.
-            None => too_much > 0 && !ahead(&self.after, Color::Black, too_much),
+            None => too_much > 0 && !ahead(&self.after, Color::Black, too_much, CHECKS),
             Some(evasions) => evasions.iter().all(|(taken, board)| {
                 let back = taken - too_much + 1;
-                back <= 0 || ahead(board, Color::White, back)
+                back <= 0 || ahead(board, Color::White, back, CHECKS - 1)
             }),
         }
     }
@@ -87,26 +88,17 @@ fn moves(board: &Board) -> Vec<Move> {
             if checks(&after, Color::Black) {
                 continue;
             }
-            let evasions = if checks(&after, Color::White) { evasions(&after) } else { None };
+            let evasions = if checks(&after, Color::White) { evasions(&after, Color::Black) } else { None };
             moves.push(Move { from, to, taken: takes(board, man, to), after, evasions });
         }
     }
     moves
 }
 
-/// What Black, in check, takes by each legal move, and the board then; none where there are not two kings.
-fn evasions(board: &Board) -> Option<Vec<(i8, Board)>> {
-    let position = with_turn(board.clone(), Color::Black)?;
-    let legal = position.legal_moves();
-    let after = legal.into_iter().map(|m| {
-        let promoted = m.promotion().map_or(0, |role| worth(role) - 1);
-        (m.capture().map_or(0, worth) + promoted, played(&position, m).board().clone())
-    });
-    Some(after.collect())
-}
-
 #[cfg(test)]
 mod tests {
+    use shakmaty::Position;
+
     use super::*;
     use crate::board::Game;
     use crate::board::ways::testing::at;
@@ -125,6 +117,14 @@ mod tests {
         // Pinned, the knight goes nowhere, whatever it could take.
         let found = of("4k3/4r3/8/8/8/4N3/2q5/4K3 w - - 0 1");
         assert_eq!(at(&found.holds, "e3"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_move_does_not_hold_if_a_check_then_wins_something() {
+        // The knight would check, and take the rook.
+        let found = of("4k3/8/8/8/1n6/8/7P/R3K3 w - - 0 1");
+        assert_eq!(at(&found.holds, "h2"), Vec::<String>::new());
+        assert_eq!(at(&found.holds, "e1"), ["d1", "f1", "d2", "e2", "f2"].map(str::to_owned));
     }
 
     #[test]

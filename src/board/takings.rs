@@ -1,22 +1,23 @@
-//! What taking in turn, wherever there is something to take, comes to: quiescence search, as engines end their lines with. It knows boards
-//! only, and answers one threshold; the tree's own (`search::quiescence`) follows positions, checks among them, and gives a number.
+//! What taking in turn, wherever there is something to take, comes to, after a few checks: quiescence search, as engines end their lines with.
+//! It knows boards only, and answers one threshold; the tree's own (`search::quiescence`) follows positions and gives a number.
 
 use shakmaty::{Bitboard, Board, Color, Rank, Role};
 
 use super::exchange::{cheapest, reach, takes, worth};
+use super::mate::{any_check, can_mate, evasions, flights};
 use super::ways::{after, checks};
 
 /// Boards that are looked at for one answer at most; who would have to look further stops taking.
 pub(super) const LOOKED_AT: u8 = 128;
 
-/// Whether a side, to move, can come out at least so many pawns ahead, 1 or more, when both sides take in turn, anywhere, and stop when they
-/// like. The most valuable man is taken first, by the cheapest first; nobody may leave his king to be taken. Taking en passant is left out; a
-/// pawn that arrives by taking promotes to a queen.
-pub(super) fn ahead(board: &Board, color: Color, least: i8) -> bool {
-    comes_out(board, color, least, &mut { LOOKED_AT })
+/// Whether a side, to move, can come out at least so many pawns ahead, 1 or more, when it begins with so many checks in a row or fewer, and both
+/// sides take in turn, anywhere, and stop when they like, or mate at once. The most valuable man is taken first, by the cheapest first; nobody may
+/// leave his king to be taken. Taking en passant is left out, but not out of check; a pawn that arrives by taking promotes to a queen.
+pub(super) fn ahead(board: &Board, color: Color, least: i8, checks: u8) -> bool {
+    comes_out(board, color, least, checks, &mut { LOOKED_AT })
 }
 
-fn comes_out(board: &Board, color: Color, least: i8, left: &mut u8) -> bool {
+fn comes_out(board: &Board, color: Color, least: i8, in_a_row: u8, left: &mut u8) -> bool {
     let Some(fewer) = left.checked_sub(1) else { return false };
     *left = fewer;
     let (occupied, others) = (board.occupied(), board.by_color(!color));
@@ -36,13 +37,32 @@ fn comes_out(board: &Board, color: Color, least: i8, left: &mut u8) -> bool {
                 men.discard(from);
                 let man = role.of(color);
                 let taken = takes(board, man, to);
-                if taken >= least && !comes_out(&after(board, from, man, to), !color, taken - least + 1, left) {
+                if taken >= least && !comes_out(&after(board, from, man, to), !color, taken - least + 1, 0, left) {
                     return true;
                 }
             }
         }
     }
-    false
+    match in_a_row.checked_sub(1) {
+        None => can_mate(board, color),
+        Some(more) => comes_out_by_check(board, color, least, more, left),
+    }
+}
+
+/// The same where the side begins with a check, whatever the way out of it.
+fn comes_out_by_check(board: &Board, color: Color, least: i8, more: u8, left: &mut u8) -> bool {
+    any_check(board, color, |next, man, to| {
+        let needed = least - takes(board, man, to);
+        let mut wins = |lost: i8, next: &Board| {
+            let needed = needed + lost;
+            needed <= 0 || comes_out(next, color, needed, more, left)
+        };
+        // A step of the king mostly is enough, and soon seen.
+        let king = Role::King.of(!color);
+        let step = next.king_of(!color).zip(flights(&next, !color).next());
+        let steps = step.is_none_or(|(from, to)| wins(takes(&next, king, to), &after(&next, from, king, to)));
+        steps && evasions(&next, !color).is_some_and(|ways| ways.iter().all(|(lost, next)| wins(*lost, next)))
+    })
 }
 
 #[cfg(test)]
@@ -88,7 +108,7 @@ mod tests {
                 let most = most(board, color).expect("a legal position");
                 for least in 1..=10 {
                     let mut left = u8::MAX;
-                    let found = comes_out(board, color, least, &mut left);
+                    let found = comes_out(board, color, least, 0, &mut left);
                     if left > 0 {
                         assert_eq!(found, most >= least, "{m} in {fen}, at least {least}");
                         seen[usize::from(found)] += 1;
@@ -104,8 +124,28 @@ mod tests {
         // The rook protects bishop and knight, and can take back but once.
         let game = Game::from_fen("3r2k1/1r6/8/8/3N4/8/1B1R3P/7K b - - 0 1").expect("a position");
         let board = game.position().board();
-        assert!(ahead(board, Color::Black, 1) && !ahead(board, Color::Black, 2));
-        assert!(!ahead(board, Color::White, 1));
+        assert!(ahead(board, Color::Black, 1, 0) && !ahead(board, Color::Black, 2, 0));
+        assert!(!ahead(board, Color::White, 1, 0));
+    }
+
+    #[test]
+    fn nothing_is_won_where_the_other_then_mates() {
+        let wins = |fen: &str| ahead(Game::from_fen(fen).expect(fen).position().board(), Color::White, 1, 0);
+        assert!(wins("6k1/5ppp/8/3q4/8/8/5PPP/3R2K1 w - - 0 1"));
+        // The rook that takes was needed at home.
+        assert!(!wins("4r1k1/5ppp/8/3q4/8/8/5PPP/3R2K1 w - - 0 1"));
+    }
+
+    #[test]
+    fn a_check_may_win_what_is_taken_after_it() {
+        let most = |fen: &str, checks| {
+            let board = Game::from_fen(fen).expect(fen).position().board().clone();
+            (0..20).take_while(|least| ahead(&board, Color::White, least + 1, checks)).count()
+        };
+        // A knight checks, and attacks a rook.
+        assert_eq!([0, 1, 2].map(|checks| most("r3k3/8/8/1N6/8/8/8/4K3 w - - 0 1", checks)), [0, 5, 5]);
+        // Two rooks check twice, and then mate.
+        assert_eq!([0, 1, 2].map(|checks| most("8/8/7k/R7/1R6/8/8/4K3 w - - 0 1", checks)), [0, 0, 20]);
     }
 
     #[test]
@@ -114,7 +154,7 @@ mod tests {
         let board = Board::from_ascii_board_fen(b"QqQqQqQ1/qQqQqQqQ/QqQqQqQq/qQqQqQqQ/8/8/8/8").expect("a board");
         let left_of = |least| {
             let mut left = LOOKED_AT;
-            comes_out(&board, Color::White, least, &mut left);
+            comes_out(&board, Color::White, least, 0, &mut left);
             left
         };
         assert!((1..10).any(|least| left_of(least) == 0));
