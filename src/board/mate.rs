@@ -57,16 +57,15 @@ pub(super) fn any_check(board: &Board, color: Color, mut holds: impl FnMut(Board
     let bishops = own & (board.bishops() | board.queens());
     let rooks = own & (board.rooks() | board.queens());
     let opening = alone(king, occupied, bishops, rooks);
-    let mut holds_by = |from: Square, role: Role, to: Bitboard, certain: bool| {
+    let mut holds_by = |from: Square, role: Role, to: Bitboard| {
         (to & !own & !Bitboard::from_square(king)).into_iter().any(|to| {
             let next = after(board, from, role.of(color), to);
-            (certain || checks(&next, color)) && holds(next, role.of(color), to)
+            checks(&next, color) && holds(next, role.of(color), to)
         })
     };
-    // Role by role: man by man takes longer. Where a man sees the king from, it sees it once it is there.
+    // Role by role: man by man takes longer.
     let mut any = |role: Role, to: &dyn Fn(Square) -> Bitboard| {
-        let men = board.by_role(role) & own & !opening;
-        men.into_iter().any(|from| holds_by(from, role, to(from), role != Role::Pawn))
+        (board.by_role(role) & own & !opening).into_iter().any(|from| holds_by(from, role, to(from)))
     };
     let steps = |from, role: Role| ways(board, from, role.of(color));
     any(Role::Queen, &|from| queen_attacks(from, occupied) & (diagonal | straight))
@@ -75,8 +74,7 @@ pub(super) fn any_check(board: &Board, color: Color, mut holds: impl FnMut(Board
         || any(Role::Knight, &|from| knight_attacks(from) & knight_attacks(king))
         || any(Role::Pawn, &|from| steps(from, Role::Pawn) & (Bitboard::BACKRANKS | pawn_attacks(!color, king)))
         || Role::ALL.into_iter().any(|role| {
-            let men = board.by_role(role) & own & opening;
-            men.into_iter().any(|from| holds_by(from, role, steps(from, role), false))
+            (board.by_role(role) & own & opening).into_iter().any(|from| holds_by(from, role, steps(from, role)))
         })
 }
 

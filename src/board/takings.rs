@@ -52,6 +52,9 @@ fn comes_out(board: &Board, color: Color, least: i8, in_a_row: u8, left: &mut u8
 /// The same where the side begins with a check, whatever the way out of it.
 fn comes_out_by_check(board: &Board, color: Color, least: i8, more: u8, left: &mut u8) -> bool {
     any_check(board, color, |next, man, to| {
+        if *left == 0 {
+            return false;
+        }
         let needed = least - takes(board, man, to);
         let mut wins = |lost: i8, next: &Board| {
             let needed = needed + lost;
