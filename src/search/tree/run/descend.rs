@@ -39,7 +39,7 @@ impl Run<'_> {
                     let node = self.nodes.node(at);
                     let tired = path.len() > DEEPEST;
                     if let Some(score) = node.proved.or_else(|| tired.then(|| Score::Expected(node.wdl()))) {
-                        return Some(Leaf { path, game, known: Some(score), due, saving: None });
+                        return Some(Leaf { path, game, known: Some(score), due });
                     }
                     if node.edges.is_empty() && node.pending > 0 {
                         return None;
@@ -47,7 +47,7 @@ impl Run<'_> {
                     if node.edges.is_empty() {
                         // A batch that was cut short left it so, it was a draw, or its moves made room.
                         let known = self.repeated(&path, &game);
-                        return Some(Leaf { path, game, known, due, saving: None });
+                        return Some(Leaf { path, game, known, due });
                     }
                 }
                 None => {
@@ -58,7 +58,7 @@ impl Run<'_> {
                     // Who mates at once where another way led to was seen to there.
                     let known = known.or_else(|| self.transposed(child as usize, &game));
                     let known = known.or_else(|| self.nodes.mate_at_once(child as usize, &game));
-                    return Some(Leaf { path, game, known, due, saving: None });
+                    return Some(Leaf { path, game, known, due });
                 }
             }
         }

@@ -1,11 +1,8 @@
 //! The end of a simulation.
 
-use shakmaty::Move;
-
 use super::closer::Due;
 use crate::board::Game;
 use crate::evaluate::{Evaluation, Query, Stopped, Wdl};
-use crate::search::desperado::saving_move;
 use crate::search::quiescence::Exchanges;
 use crate::search::report::Score;
 use crate::search::task::Task;
@@ -19,8 +16,6 @@ pub(in crate::search::tree) struct Leaf {
     pub(super) known: Option<Score>,
     /// A node on the path that was visited often enough to be looked at more closely.
     pub(super) due: Option<Due>,
-    /// A move that is certain to draw at least.
-    pub(super) saving: Option<Move>,
 }
 
 impl Leaf {
@@ -45,7 +40,6 @@ impl Leaf {
         for due in batch.iter_mut().filter_map(|leaf| leaf.due.as_mut()) {
             due.look(task.stop);
         }
-        batch.iter_mut().for_each(|leaf| leaf.saving = saving_move(leaf.game.position()));
         let queries: Vec<Query> = batch.iter().map(|l| Query { game: &l.game, conditions: task.conditions }).collect();
         let mut found = task.evaluator.evaluate(&queries, task.stop)?;
         for (leaf, evaluation) in batch.iter().zip(&mut found) {

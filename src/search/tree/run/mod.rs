@@ -206,7 +206,7 @@ impl<'a> Run<'a> {
             if let Some(key) = self.key(&leaf.game) {
                 self.nodes.note(last as usize, key);
             }
-            if let Some(m) = leaf.saving {
+            if let Some(m) = saving_move(leaf.game.position()) {
                 self.save(&leaf.path, &leaf.game, m);
             }
         }
