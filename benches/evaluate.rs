@@ -80,7 +80,7 @@ fn dump() {
         .map(|f| {
             let codes: Vec<Vec<u8>> = f.codes.iter().map(|b| b.to_vec()).collect();
             let marks: Vec<u64> = f.marks.into_iter().chain(attacked(&f.codes[0])).collect();
-            let edges: Vec<_> = Edge::all(&config.edges(), &f.codes[0]).iter().map(|sets| sets.to_vec()).collect();
+            let edges: Vec<_> = Edge::all(&config.edges(), f).iter().map(|sets| sets.to_vec()).collect();
             serde_json::json!({ "codes": codes, "marks": marks, "globals": f.globals.to_vec(), "edges": edges })
         })
         .collect();

@@ -20,7 +20,7 @@ pub const ATTACKS: usize = 2 * OF_SIDE;
 pub fn attacked(board: &[u8; 64]) -> [u64; ATTACKS] {
     let board = placed(board);
     let occupied = board.occupied();
-    let map = Edge::Attacks.between(&board);
+    let map = Edge::attacks(&board);
     let mut sets = [0; ATTACKS];
     for (i, color) in [Color::White, Color::Black].into_iter().enumerate() {
         let of = |role: Role| board.by_piece(role.of(color));

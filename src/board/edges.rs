@@ -8,6 +8,7 @@ use shakmaty::{Bitboard, Board, Color, Piece, Role, Square};
 
 use super::consequences::Consequences;
 use super::exchange::gains;
+use super::features::{Features, MARKS};
 use super::outlook::Outlook;
 use super::ways::{after, checks, pushes, those, ways};
 
@@ -27,50 +28,53 @@ pub enum Edge {
     Wins,
     /// A man that may go there, if it is not pinned, and the other king is in check then.
     Checks,
-    /// A man that may go there, and the other king is mated then.
+    /// A man that may go there, and the other king is mated then; one of the player to move also where it checks and then mates, at once or after
+    /// a check, whatever the ways out.
     Mates,
     /// A man that may go there, if it is not pinned, and then nothing that the other may take, there or elsewhere, wins it more than was taken.
     Sound,
-    /// A man that may go there, if it is not pinned, and then its side would win by taking where before it would not.
+    /// A man that may go there, if it is not pinned, and then its side would win by taking where before it would not; one of the player to move
+    /// also where it [holds](Edge::Holds), without a check, and would come out better than any move does, if the other did not move and both
+    /// then took.
     Threatens,
     /// A man that may go there, if it is not pinned, and so threatens two men that are no pawns, or one and the king.
     Forks,
     /// A man of the player to move that may go there, its king safe, and comes out no worse than level once both sides have taken in turn,
-    /// anywhere, what they like, and mated where they can; each may begin with a check or two, of which the move may be one.
+    /// anywhere, what they like, and mated where they can; each may begin with a check or two, of which the move may be one. A king that
+    /// castles goes to its rook's square here, and in the kinds below; a pawn may take en passant.
     Holds,
     /// The same, and no other move comes out better.
     Best,
-    /// A man of the player to move that may go there, its king safe, and then the other may mate at once.
+    /// A man of the player to move that may go there, its king safe, and then the other may mate, at once or after a check or two.
     Exposes,
-    /// A man of the player to move that may go there, its king safe, without a check, and could mate at once if the other did not move.
+    /// A man of the player to move that may go there, its king safe, without a check, and could mate so if the other did not move.
     ThreatensMate,
 }
 
 impl Edge {
-    /// Of each square of a board as the player to move sees it ([`Features::codes`](super::Features::codes)), the set of squares that the man
-    /// on it bears on so; none of a square where none stands.
-    pub fn on(self, board: &[u8; 64]) -> [u64; 64] {
-        self.between(&placed(board))
+    /// Of each square, as the player to move sees it ([`Features::codes`]), the set of squares that the man on it bears on so; none of a square
+    /// where none stands.
+    pub fn on(self, features: &Features) -> [u64; 64] {
+        self.sets(&placed(&features.codes[0]), &Seen::of(&features.marks))
     }
 
     /// The same for several kinds.
-    pub fn all(kinds: &[Edge], board: &[u8; 64]) -> Vec<[u64; 64]> {
-        let board = placed(board);
-        let seen = Seen::default();
+    pub fn all(kinds: &[Edge], features: &Features) -> Vec<[u64; 64]> {
+        let (board, seen) = (placed(&features.codes[0]), Seen::of(&features.marks));
         kinds.iter().map(|kind| kind.sets(&board, &seen)).collect()
     }
 
-    /// The same of a board that was [`placed`].
-    pub(super) fn between(self, board: &Board) -> [u64; 64] {
-        self.sets(board, &Seen::default())
+    /// What men attack on a board that was [`placed`].
+    pub(super) fn attacks(board: &Board) -> [u64; 64] {
+        by_man(board, |square, man| attacks(square, man, board.occupied()))
     }
 
     /// The same, where what several kinds want is worked out once.
     fn sets(self, board: &Board, seen: &Seen) -> [u64; 64] {
         let consequences = || seen.consequences.get_or_init(|| Consequences::of(board));
-        let outlook = || seen.outlook.get_or_init(|| Outlook::of(board));
+        let outlook = || seen.outlook.get_or_init(|| Outlook::of(board, seen.marks));
         match self {
-            Edge::Attacks => by_man(board, |square, man| attacks(square, man, board.occupied())),
+            Edge::Attacks => Edge::attacks(board),
             Edge::XRays => by_man(board, |square, man| {
                 let direct = attacks(square, man, board.occupied());
                 attacks(square, man, board.occupied() & !direct) & !direct
@@ -86,9 +90,9 @@ impl Edge {
             Edge::Checks => by_man(board, |square, man| {
                 those(ways(board, square, man), |to| checks(&after(board, square, man, to), man.color))
             }),
-            Edge::Mates => consequences().mates,
+            Edge::Mates => either(consequences().mates, outlook().mates),
             Edge::Sound => consequences().sound,
-            Edge::Threatens => consequences().threatens,
+            Edge::Threatens => either(consequences().threatens, outlook().threatens),
             Edge::Forks => consequences().forks,
             Edge::Holds => outlook().holds,
             Edge::Best => outlook().best,
@@ -98,11 +102,22 @@ impl Edge {
     }
 }
 
-/// What of a board has been looked at already.
-#[derive(Default)]
-struct Seen {
+/// What of a position has been looked at already.
+struct Seen<'a> {
+    marks: &'a [u64; MARKS],
     consequences: OnceCell<Consequences>,
     outlook: OnceCell<Outlook>,
+}
+
+impl Seen<'_> {
+    fn of(marks: &[u64; MARKS]) -> Seen<'_> {
+        Seen { marks, consequences: OnceCell::new(), outlook: OnceCell::new() }
+    }
+}
+
+/// What is in one set or the other.
+fn either(sets: [u64; 64], others: [u64; 64]) -> [u64; 64] {
+    std::array::from_fn(|i| sets[i] | others[i])
 }
 
 /// Of each square what is seen of the man on it.
@@ -135,7 +150,7 @@ fn man(code: u8) -> Option<Piece> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::{Conditions, Features, Game};
+    use crate::board::{Conditions, Game};
     use shakmaty::Position;
 
     const FENS: [&str; 3] = [
@@ -147,7 +162,7 @@ mod tests {
     /// The edges of each square, as White sees the board, and the game.
     fn of(fen: &str, kind: Edge) -> (impl Fn(Square) -> Bitboard, Game) {
         let game = Game::from_fen(fen).expect(fen);
-        let sets = kind.on(&Features::of(&game, &Conditions::default()).codes[0]);
+        let sets = kind.on(&Features::of(&game, &Conditions::default()));
         let turn = game.position().turn();
         let seen = move |square: Square| {
             let set = Bitboard(sets[turn.fold_wb(square, square.flip_vertical()).to_usize()]);

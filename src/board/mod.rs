@@ -26,6 +26,7 @@ mod outlook;
 mod perft;
 mod pgn;
 mod polyglot;
+mod special;
 mod takings;
 mod time;
 mod vocabulary;

@@ -1,10 +1,12 @@
 //! How the moves of the player to move come out, once both sides have checked and taken, and who may mate next.
 
-use shakmaty::{Board, Color, Square};
+use shakmaty::{Board, Color, Role, Square};
 
-use super::exchange::takes;
-use super::mate::{can_mate, evasions};
-use super::takings::ahead;
+use super::exchange::{takes, worth};
+use super::features::MARKS;
+use super::mate::evasions;
+use super::special::specials;
+use super::takings::{MATE, ahead, mates_soon};
 use super::ways::{after, checks, ways};
 
 /// Pawns beyond which nothing comes out, a mate aside.
@@ -20,16 +22,20 @@ pub(super) struct Outlook {
     pub(super) holds: [u64; 64],
     /// Nothing else comes out better.
     pub(super) best: [u64; 64],
-    /// The other may mate at once.
+    /// It checks, and White then mates, at once or after a check, whatever the ways out.
+    pub(super) mates: [u64; 64],
+    /// It holds, without a check, and White would come out better than any move does if it were to take next.
+    pub(super) threatens: [u64; 64],
+    /// The other may mate, at once or after checks.
     pub(super) exposes: [u64; 64],
-    /// Without a check, White could mate at once if it were to move again.
+    /// Without a check, White could mate so if it were to move again.
     pub(super) threatens_mate: [u64; 64],
 }
 
 impl Outlook {
-    /// Of the moves of White.
-    pub(super) fn of(board: &Board) -> Outlook {
-        let moves = moves(board);
+    /// Of the moves of White, where squares may have [marks](super::Features::marks).
+    pub(super) fn of(board: &Board, marks: &[u64; MARKS]) -> Outlook {
+        let moves = moves(board, marks);
         let holding: Vec<bool> = moves.iter().map(|m| m.comes_out(0)).collect();
         let most = if holding.contains(&true) {
             let held = moves.iter().zip(&holding).filter(|&(_, &holds)| holds);
@@ -38,15 +44,23 @@ impl Outlook {
             (-MOST..0).rev().find(|&least| moves.iter().any(|m| m.comes_out(least))).unwrap_or(-MOST)
         };
         let none = [0; 64];
-        let mut found = Outlook { holds: none, best: none, exposes: none, threatens_mate: none };
+        let mut found =
+            Outlook { holds: none, best: none, mates: none, threatens: none, exposes: none, threatens_mate: none };
         for (m, holds) in moves.iter().zip(holding) {
             let (i, bit) = (m.from.to_usize(), 1 << m.to.to_u32());
-            found.holds[i] |= if holds { bit } else { 0 };
-            let best = if most == 0 { holds } else { m.comes_out(most) };
-            found.best[i] |= if best { bit } else { 0 };
-            found.exposes[i] |= if can_mate(&m.after, Color::Black) { bit } else { 0 };
             let quiet = m.evasions.is_none();
-            found.threatens_mate[i] |= if quiet && can_mate(&m.after, Color::White) { bit } else { 0 };
+            let mut sets = [
+                (&mut found.holds, holds),
+                (&mut found.best, if most == 0 { holds } else { m.comes_out(most) }),
+                // Whoever mates comes out ahead: a mate is looked for only where somebody does.
+                (&mut found.mates, most == MOST && m.comes_out(MATE)),
+                (&mut found.exposes, !(quiet && holds) && mates_soon(&m.after, Color::Black, CHECKS)),
+                (&mut found.threatens, quiet && holds && ahead(&m.after, Color::White, most + 1, 0)),
+                (&mut found.threatens_mate, quiet && mates_soon(&m.after, Color::White, CHECKS)),
+            ];
+            for (set, so) in &mut sets {
+                set[i] |= if *so { bit } else { 0 };
+            }
         }
         found
     }
@@ -79,32 +93,37 @@ impl Move {
 }
 
 /// White's moves after which its king cannot be taken.
-fn moves(board: &Board) -> Vec<Move> {
+fn moves(board: &Board, marks: &[u64; MARKS]) -> Vec<Move> {
     let mut moves = Vec::with_capacity(64);
+    let mut add = |from, to, taken, after: Board| {
+        if !checks(&after, Color::Black) {
+            let evasions = if checks(&after, Color::White) { evasions(&after, Color::Black) } else { None };
+            moves.push(Move { from, to, taken, after, evasions });
+        }
+    };
     for from in board.white() {
         let Some(man) = board.piece_at(from) else { continue };
         for to in ways(board, from, man) {
-            let after = after(board, from, man, to);
-            if checks(&after, Color::Black) {
-                continue;
-            }
-            let evasions = if checks(&after, Color::White) { evasions(&after, Color::Black) } else { None };
-            moves.push(Move { from, to, taken: takes(board, man, to), after, evasions });
+            add(from, to, takes(board, man, to), after(board, from, man, to));
         }
+    }
+    for (from, to, after) in specials(board, marks) {
+        let taken = if after.black() == board.black() { 0 } else { worth(Role::Pawn) };
+        add(from, to, taken, after);
     }
     moves
 }
 
 #[cfg(test)]
 mod tests {
-    use shakmaty::Position;
-
     use super::*;
-    use crate::board::Game;
+    use crate::board::edges::placed;
     use crate::board::ways::testing::at;
+    use crate::board::{Conditions, Features, Game};
 
     fn of(fen: &str) -> Outlook {
-        Outlook::of(Game::from_fen(fen).expect(fen).position().board())
+        let features = Features::of(&Game::from_fen(fen).expect(fen), &Conditions::default());
+        Outlook::of(&placed(&features.codes[0]), &features.marks)
     }
 
     #[test]
@@ -149,6 +168,37 @@ mod tests {
         let found = of("4r1k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
         assert_eq!(at(&found.exposes, "d1"), ["e1", "d2", "d3", "d4", "d5", "d6", "d7"].map(str::to_owned));
         assert_eq!([at(&found.exposes, "g1"), at(&found.exposes, "h2")], [Vec::<String>::new(), vec![]]);
+        // Two rooks mate after two checks, one does not.
+        let found = of("7k/3B4/8/1r6/r7/7K/8/8 w - - 0 1");
+        assert_eq!(at(&found.exposes, "h3"), ["g3"]);
+        assert_eq!(
+            [at(&found.holds, "d7"), at(&found.exposes, "d7")].map(|to| to.contains(&"b5".to_owned())),
+            [true, false]
+        );
+    }
+
+    #[test]
+    fn a_move_mates_and_threatens_by_what_follows_it() {
+        // After two more checks it is mate.
+        let found = of("8/8/7k/R7/1R6/8/8/4K3 w - - 0 1");
+        assert_eq!([at(&found.mates, "b4"), at(&found.mates, "a5")], [vec!["b6".to_owned()], vec![]]);
+        // Protected, the pawn attacks two; without its king it would be taken.
+        let found = of("4k3/8/8/2n1b3/8/3PK3/8/8 w - - 0 1");
+        assert_eq!(at(&found.threatens, "d3"), ["d4"]);
+        let found = of("4k3/8/8/2n1b3/8/3P4/8/4K3 w - - 0 1");
+        assert!(at(&found.threatens, "d3").is_empty());
+    }
+
+    #[test]
+    fn castling_and_taking_en_passant_come_out_as_other_moves() {
+        // Castling saves the rook; the other way the king would go through a check.
+        let found = of("4k3/8/8/8/3b4/8/P7/R3K2R w KQ - 0 1");
+        assert_eq!(at(&found.holds, "e1"), ["a1"]);
+        let found = of("4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 1");
+        assert_eq!(
+            [at(&found.holds, "e5"), at(&found.best, "e5")],
+            [["d6", "e6"].map(str::to_owned).to_vec(), vec!["d6".to_owned()]]
+        );
     }
 
     #[test]

@@ -10,11 +10,19 @@ use super::ways::{after, checks};
 /// Boards that are looked at for one answer at most; who would have to look further stops taking.
 pub(super) const LOOKED_AT: u8 = 128;
 
+/// More pawns than can be taken in turn: who has to come out so many ahead has to mate.
+pub(super) const MATE: i8 = 64;
+
 /// Whether a side, to move, can come out at least so many pawns ahead, 1 or more, when it begins with so many checks in a row or fewer, and both
 /// sides take in turn, anywhere, and stop when they like, or mate at once. The most valuable man is taken first, by the cheapest first; nobody may
 /// leave his king to be taken. Taking en passant is left out, but not out of check; a pawn that arrives by taking promotes to a queen.
 pub(super) fn ahead(board: &Board, color: Color, least: i8, checks: u8) -> bool {
     comes_out(board, color, least, checks, &mut { LOOKED_AT })
+}
+
+/// Whether a side, to move, can mate, after so many checks in a row or fewer.
+pub(super) fn mates_soon(board: &Board, color: Color, checks: u8) -> bool {
+    ahead(board, color, MATE, checks)
 }
 
 fn comes_out(board: &Board, color: Color, least: i8, in_a_row: u8, left: &mut u8) -> bool {
@@ -63,8 +71,12 @@ fn comes_out_by_check(board: &Board, color: Color, least: i8, more: u8, left: &m
         // A step of the king mostly is enough, and soon seen.
         let king = Role::King.of(!color);
         let step = next.king_of(!color).zip(flights(&next, !color).next());
-        let steps = step.is_none_or(|(from, to)| wins(takes(&next, king, to), &after(&next, from, king, to)));
-        steps && evasions(&next, !color).is_some_and(|ways| ways.iter().all(|(lost, next)| wins(*lost, next)))
+        let stepped = step.map(|(from, to)| (takes(&next, king, to), after(&next, from, king, to)));
+        stepped.as_ref().is_none_or(|(lost, next)| wins(*lost, next))
+            && evasions(&next, !color).is_some_and(|ways| {
+                let mut others = ways.iter().filter(|way| stepped.as_ref() != Some(*way));
+                others.all(|(lost, next)| wins(*lost, next))
+            })
     })
 }
 
@@ -149,6 +161,19 @@ mod tests {
         assert_eq!([0, 1, 2].map(|checks| most("r3k3/8/8/1N6/8/8/8/4K3 w - - 0 1", checks)), [0, 5, 5]);
         // Two rooks check twice, and then mate.
         assert_eq!([0, 1, 2].map(|checks| most("8/8/7k/R7/1R6/8/8/4K3 w - - 0 1", checks)), [0, 0, 20]);
+    }
+
+    #[test]
+    fn who_mates_after_checks_is_who_does_whatever_the_answers() {
+        let mates = |fen: &str| {
+            let board = Game::from_fen(fen).expect(fen).position().board().clone();
+            [0, 1, 2].map(|checks| mates_soon(&board, Color::White, checks))
+        };
+        assert_eq!(mates("8/8/7k/R7/1R6/8/8/4K3 w - - 0 1"), [false, false, true]);
+        assert_eq!(mates("7k/R7/1R6/8/8/8/8/4K3 w - - 0 1"), [true; 3]);
+        // The rook that has to take the queen stands in its king's way.
+        assert_eq!(mates("r6k/6pp/7N/8/2Q5/8/8/4K3 w - - 0 1"), [false, true, true]);
+        assert_eq!(mates("r5rk/6pp/8/6N1/8/8/8/4K3 w - - 0 1"), [true; 3]);
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl Layout {
         let mut candidates = Vec::new();
         for features in batch {
             embedding::write(&self.embedding, features, &mut pack);
-            let graphs = Edge::all(&self.edges, &features.codes[0]);
+            let graphs = Edge::all(&self.edges, features);
             pack.edges.extend(graphs.iter().flatten().flat_map(|set| set.to_le_bytes()));
             if self.asks {
                 candidates.push(Candidates::of(features));

@@ -112,7 +112,7 @@ impl Int8 {
 
 /// The edges of these kinds between the squares of a position.
 fn graphs(kinds: &[Edge], features: &Features) -> Vec<Graph> {
-    Edge::all(kinds, &features.codes[0])
+    Edge::all(kinds, features)
 }
 
 /// Positions of all kinds, by which it is seen how large the numbers in a network become: the Opera Game (Morphy, 1858), shown in different
