@@ -18,7 +18,7 @@ pub(super) fn specials(board: &Board, marks: &[u64; MARKS]) -> Vec<(Square, Squa
     }
     let ep_square = en_passant.first();
     let setup = Setup { board: board.clone(), turn: Color::White, castling_rights, ep_square, ..Setup::empty() };
-    // Where rooks may stand anywhere, they may stand as they mostly do.
+    // What Chess960 allows includes where kings and rooks mostly stand.
     let Ok(position) = Chess::from_setup(setup, CastlingMode::Chess960)
         .or_else(PositionError::ignore_too_much_material)
         .or_else(PositionError::ignore_impossible_check)
