@@ -55,13 +55,13 @@ impl Edge {
     /// Of each square, as the player to move sees it ([`Features::codes`]), the set of squares that the man on it bears on so; none of a square
     /// where none stands.
     pub fn on(self, features: &Features) -> [u64; 64] {
-        self.sets(&placed(&features.codes[0]), &Seen::of(&features.marks))
+        self.sets(&Seen::of(features))
     }
 
     /// The same for several kinds.
     pub fn all(kinds: &[Edge], features: &Features) -> Vec<[u64; 64]> {
-        let (board, seen) = (placed(&features.codes[0]), Seen::of(&features.marks));
-        kinds.iter().map(|kind| kind.sets(&board, &seen)).collect()
+        let seen = Seen::of(features);
+        kinds.iter().map(|kind| kind.sets(&seen)).collect()
     }
 
     /// What men attack on a board that was [`placed`].
@@ -70,7 +70,8 @@ impl Edge {
     }
 
     /// The same, where what several kinds want is worked out once.
-    fn sets(self, board: &Board, seen: &Seen) -> [u64; 64] {
+    fn sets(self, seen: &Seen) -> [u64; 64] {
+        let board = &seen.board;
         let consequences = || seen.consequences.get_or_init(|| Consequences::of(board));
         let outlook = || seen.outlook.get_or_init(|| Outlook::of(board, seen.marks));
         match self {
@@ -104,14 +105,20 @@ impl Edge {
 
 /// What of a position has been looked at already.
 struct Seen<'a> {
+    board: Board,
     marks: &'a [u64; MARKS],
     consequences: OnceCell<Consequences>,
     outlook: OnceCell<Outlook>,
 }
 
 impl Seen<'_> {
-    fn of(marks: &[u64; MARKS]) -> Seen<'_> {
-        Seen { marks, consequences: OnceCell::new(), outlook: OnceCell::new() }
+    fn of(features: &Features) -> Seen<'_> {
+        Seen {
+            board: placed(&features.codes[0]),
+            marks: &features.marks,
+            consequences: OnceCell::new(),
+            outlook: OnceCell::new(),
+        }
     }
 }
 

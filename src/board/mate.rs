@@ -12,7 +12,12 @@ use super::ways::{after, checks, ways};
 
 /// The position on a board with a side to move; none where the other's king could be taken, or one is missing.
 pub(super) fn with_turn(board: Board, turn: Color) -> Option<Chess> {
-    Chess::from_setup(Setup { board, turn, ..Setup::empty() }, CastlingMode::Standard)
+    with_rights(Setup { board, turn, ..Setup::empty() }, CastlingMode::Standard)
+}
+
+/// The same where a side may castle or take en passant; none either where it could not by what stands on the board.
+pub(super) fn with_rights(setup: Setup, mode: CastlingMode) -> Option<Chess> {
+    Chess::from_setup(setup, mode)
         .or_else(PositionError::ignore_too_much_material)
         .or_else(PositionError::ignore_impossible_check)
         .ok()

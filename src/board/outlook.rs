@@ -1,8 +1,8 @@
 //! How the moves of the player to move come out, once both sides have checked and taken, and who may mate next.
 
-use shakmaty::{Board, Color, Role, Square};
+use shakmaty::{Board, Color, Square};
 
-use super::exchange::{takes, worth};
+use super::exchange::takes;
 use super::features::MARKS;
 use super::mate::evasions;
 use super::special::specials;
@@ -107,8 +107,7 @@ fn moves(board: &Board, marks: &[u64; MARKS]) -> Vec<Move> {
             add(from, to, takes(board, man, to), after(board, from, man, to));
         }
     }
-    for (from, to, after) in specials(board, marks) {
-        let taken = if after.black() == board.black() { 0 } else { worth(Role::Pawn) };
+    for (from, to, taken, after) in specials(board, marks) {
         add(from, to, taken, after);
     }
     moves

@@ -1,16 +1,15 @@
 //! Castling and en passant, of which men on a board tell nothing.
 
-use shakmaty::{
-    Bitboard, Board, CastlingMode, CastlingSide, Chess, Color, FromSetup, Move, Position, PositionError, Rank, Setup,
-    Square,
-};
+use shakmaty::{Bitboard, Board, CastlingMode, CastlingSide, Color, Move, Position, Rank, Setup, Square};
 
+use super::exchange::worth;
 use super::features::MARKS;
+use super::mate::with_rights;
 use super::played;
 
-/// Where White's king castles, as to its rook's square, and where its pawns take en passant: from, to, and the board then. Of a board, and of the
-/// [marks](super::Features::marks) of its squares, as the player to move sees them.
-pub(super) fn specials(board: &Board, marks: &[u64; MARKS]) -> Vec<(Square, Square, Board)> {
+/// Where White's king castles, as to its rook's square, and where its pawns take en passant: from, to, the pawns that it takes, and the board
+/// then. Of a board, and of the [marks](super::Features::marks) of its squares, as the player to move sees them.
+pub(super) fn specials(board: &Board, marks: &[u64; MARKS]) -> Vec<(Square, Square, i8, Board)> {
     let [castling_rights, en_passant] = marks.map(Bitboard);
     let castling_rights = castling_rights & Rank::First;
     if castling_rights.is_empty() && en_passant.is_empty() {
@@ -19,12 +18,7 @@ pub(super) fn specials(board: &Board, marks: &[u64; MARKS]) -> Vec<(Square, Squa
     let ep_square = en_passant.first();
     let setup = Setup { board: board.clone(), turn: Color::White, castling_rights, ep_square, ..Setup::empty() };
     // What Chess960 allows includes where kings and rooks mostly stand.
-    let Ok(position) = Chess::from_setup(setup, CastlingMode::Chess960)
-        .or_else(PositionError::ignore_too_much_material)
-        .or_else(PositionError::ignore_impossible_check)
-    else {
-        return Vec::new();
-    };
+    let Some(position) = with_rights(setup, CastlingMode::Chess960) else { return Vec::new() };
     let castles = CastlingSide::ALL.into_iter().flat_map(|side| position.castling_moves(side));
     let moves = castles.chain(position.en_passant_moves());
     let seen = moves.filter_map(|m| match m {
@@ -32,7 +26,7 @@ pub(super) fn specials(board: &Board, marks: &[u64; MARKS]) -> Vec<(Square, Squa
         Move::EnPassant { from, to } => Some((from, to, m)),
         _ => None,
     });
-    seen.map(|(from, to, m)| (from, to, played(&position, m).board().clone())).collect()
+    seen.map(|(from, to, m)| (from, to, m.capture().map_or(0, worth), played(&position, m).board().clone())).collect()
 }
 
 #[cfg(test)]
@@ -69,9 +63,10 @@ mod tests {
                     after.swap_colors();
                 }
                 seen[usize::from(m.is_castle())] += 1;
-                expected.push((as_seen(m.from().expect("no drops")), as_seen(m.to()), after));
+                let taken = if m.is_en_passant() { 1 } else { 0 };
+                expected.push((as_seen(m.from().expect("no drops")), as_seen(m.to()), taken, after));
             }
-            let names = |moves: &[(Square, Square, Board)]| moves.iter().map(|m| (m.0, m.1)).collect::<Vec<_>>();
+            let names = |moves: &[(Square, Square, i8, Board)]| moves.iter().map(|m| (m.0, m.1)).collect::<Vec<_>>();
             assert_eq!(found.len(), expected.len(), "{:?} for {:?} in {fen}", names(&found), names(&expected));
             assert!(found.iter().all(|m| expected.contains(m)), "{found:?} for {expected:?} in {fen}");
         }
