@@ -13,6 +13,10 @@ use super::ways::{after, checks, ways};
 const MOST: i8 = 30;
 /// Checks in a row that either side may begin with: White with its move, the other with its answer.
 const CHECKS: u8 = 2;
+/// Checks in a row that may come before a mate that a quiet move threatens: seen of every such move, and rare.
+const CHECKS_OF_THREATS: u8 = 1;
+/// Queens on the board beyond which no checks are followed: there are too many of them.
+const QUEENS: usize = 4;
 
 /// Of each square of a man of the player to move, White as boards are seen, the set of those where it may go, its king safe, with one outlook
 /// or another.
@@ -28,20 +32,21 @@ pub(super) struct Outlook {
     pub(super) threatens: [u64; 64],
     /// The other may mate, at once or after checks.
     pub(super) exposes: [u64; 64],
-    /// Without a check, White could mate so if it were to move again.
+    /// Without a check, White could mate, at once or after a check, if it were to move again.
     pub(super) threatens_mate: [u64; 64],
 }
 
 impl Outlook {
     /// Of the moves of White, where squares may have [marks](super::Features::marks).
     pub(super) fn of(board: &Board, marks: &[u64; MARKS]) -> Outlook {
+        let checks = if board.queens().count() > QUEENS { 0 } else { CHECKS };
         let moves = moves(board, marks);
-        let holding: Vec<bool> = moves.iter().map(|m| m.comes_out(0)).collect();
+        let holding: Vec<bool> = moves.iter().map(|m| m.comes_out(0, checks)).collect();
         let most = if holding.contains(&true) {
             let held = moves.iter().zip(&holding).filter(|&(_, &holds)| holds);
-            held.fold(0, |most, (m, _)| (most..MOST).find(|&least| !m.comes_out(least + 1)).unwrap_or(MOST))
+            held.fold(0, |most, (m, _)| (most..MOST).find(|&least| !m.comes_out(least + 1, checks)).unwrap_or(MOST))
         } else {
-            (-MOST..0).rev().find(|&least| moves.iter().any(|m| m.comes_out(least))).unwrap_or(-MOST)
+            (-MOST..0).rev().find(|&least| moves.iter().any(|m| m.comes_out(least, checks))).unwrap_or(-MOST)
         };
         let none = [0; 64];
         let mut found =
@@ -51,12 +56,12 @@ impl Outlook {
             let quiet = m.evasions.is_none();
             let mut sets = [
                 (&mut found.holds, holds),
-                (&mut found.best, if most == 0 { holds } else { m.comes_out(most) }),
+                (&mut found.best, if most == 0 { holds } else { m.comes_out(most, checks) }),
                 // Whoever mates comes out ahead: a mate is looked for only where somebody does.
-                (&mut found.mates, most == MOST && m.comes_out(MATE)),
-                (&mut found.exposes, !(quiet && holds) && mates_soon(&m.after, Color::Black, CHECKS)),
+                (&mut found.mates, most == MOST && m.comes_out(MATE, checks)),
+                (&mut found.exposes, !(quiet && holds) && mates_soon(&m.after, Color::Black, checks)),
                 (&mut found.threatens, quiet && holds && ahead(&m.after, Color::White, most + 1, 0)),
-                (&mut found.threatens_mate, quiet && mates_soon(&m.after, Color::White, CHECKS)),
+                (&mut found.threatens_mate, quiet && mates_soon(&m.after, Color::White, checks.min(CHECKS_OF_THREATS))),
             ];
             for (set, so) in &mut sets {
                 set[i] |= if *so { bit } else { 0 };
@@ -78,15 +83,15 @@ struct Move {
 }
 
 impl Move {
-    /// Whether White comes out at least so many pawns ahead, or behind, however the other checks and takes.
-    fn comes_out(&self, least: i8) -> bool {
+    /// Whether White comes out at least so many pawns ahead, or behind, however the other checks, so many times in a row or fewer, and takes.
+    fn comes_out(&self, least: i8, checks: u8) -> bool {
         let too_much = self.taken - least + 1;
         match &self.evasions {
             // Who is not in check may as well take nothing.
-            None => too_much > 0 && !ahead(&self.after, Color::Black, too_much, CHECKS),
+            None => too_much > 0 && !ahead(&self.after, Color::Black, too_much, checks),
             Some(evasions) => evasions.iter().all(|(taken, board)| {
                 let back = taken - too_much + 1;
-                back <= 0 || ahead(board, Color::White, back, CHECKS - 1)
+                back <= 0 || ahead(board, Color::White, back, checks.saturating_sub(1))
             }),
         }
     }
@@ -143,6 +148,14 @@ mod tests {
         let found = of("4k3/8/8/8/1n6/8/7P/R3K3 w - - 0 1");
         assert_eq!(at(&found.holds, "h2"), Vec::<String>::new());
         assert_eq!(at(&found.holds, "e1"), ["d1", "f1", "d2", "e2", "f2"].map(str::to_owned));
+    }
+
+    #[test]
+    fn among_many_queens_no_checks_are_followed() {
+        // Shut in, they change nothing but how many there are.
+        let holds = |fen: &str| at(&of(fen).holds, "a2").contains(&"a3".to_owned());
+        assert!(!holds("4kb1q/4pppq/6pp/8/1n6/8/P4PPP/R3KBQQ w - - 0 1"));
+        assert!(holds("4kbqq/4pppq/6pp/8/1n6/8/P4PPP/R3KBQQ w - - 0 1"));
     }
 
     #[test]
@@ -206,5 +219,8 @@ mod tests {
         assert_eq!(at(&found.threatens_mate, "d1"), ["d3", "h5"]);
         // A check is none.
         assert!(at(&found.threatens_mate, "c2").is_empty());
+        // After one check it may be, but not after two.
+        assert_eq!(at(&of("8/7k/R7/1R6/8/8/8/4K3 w - - 0 1").threatens_mate, "e1").len(), 5);
+        assert_eq!(at(&of("8/8/7k/R7/1R6/8/8/4K3 w - - 0 1").threatens_mate, "e1").len(), 0);
     }
 }
