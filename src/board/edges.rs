@@ -47,7 +47,8 @@ pub enum Edge {
     Best,
     /// A man of the player to move that may go there, its king safe, and then the other may mate, at once or after a check or two.
     Exposes,
-    /// A man of the player to move that may go there, its king safe, without a check, and could mate, at once or after a check, if the other did not move.
+    /// A man of the player to move that may go there, its king safe, without a check, and could mate, at once or after a check, if the other did
+    /// not move.
     ThreatensMate,
 }
 

@@ -39,14 +39,14 @@ pub(super) struct Outlook {
 impl Outlook {
     /// Of the moves of White, where squares may have [marks](super::Features::marks).
     pub(super) fn of(board: &Board, marks: &[u64; MARKS]) -> Outlook {
-        let checks = if board.queens().count() > QUEENS { 0 } else { CHECKS };
+        let in_a_row = if board.queens().count() > QUEENS { 0 } else { CHECKS };
         let moves = moves(board, marks);
-        let holding: Vec<bool> = moves.iter().map(|m| m.comes_out(0, checks)).collect();
+        let holding: Vec<bool> = moves.iter().map(|m| m.comes_out(0, in_a_row)).collect();
         let most = if holding.contains(&true) {
             let held = moves.iter().zip(&holding).filter(|&(_, &holds)| holds);
-            held.fold(0, |most, (m, _)| (most..MOST).find(|&least| !m.comes_out(least + 1, checks)).unwrap_or(MOST))
+            held.fold(0, |most, (m, _)| (most..MOST).find(|&least| !m.comes_out(least + 1, in_a_row)).unwrap_or(MOST))
         } else {
-            (-MOST..0).rev().find(|&least| moves.iter().any(|m| m.comes_out(least, checks))).unwrap_or(-MOST)
+            (-MOST..0).rev().find(|&least| moves.iter().any(|m| m.comes_out(least, in_a_row))).unwrap_or(-MOST)
         };
         let none = [0; 64];
         let mut found =
@@ -56,12 +56,15 @@ impl Outlook {
             let quiet = m.evasions.is_none();
             let mut sets = [
                 (&mut found.holds, holds),
-                (&mut found.best, if most == 0 { holds } else { m.comes_out(most, checks) }),
+                (&mut found.best, if most == 0 { holds } else { m.comes_out(most, in_a_row) }),
                 // Whoever mates comes out ahead: a mate is looked for only where somebody does.
-                (&mut found.mates, most == MOST && m.comes_out(MATE, checks)),
-                (&mut found.exposes, !(quiet && holds) && mates_soon(&m.after, Color::Black, checks)),
+                (&mut found.mates, most == MOST && m.comes_out(MATE, in_a_row)),
+                (&mut found.exposes, !(quiet && holds) && mates_soon(&m.after, Color::Black, in_a_row)),
                 (&mut found.threatens, quiet && holds && ahead(&m.after, Color::White, most + 1, 0)),
-                (&mut found.threatens_mate, quiet && mates_soon(&m.after, Color::White, checks.min(CHECKS_OF_THREATS))),
+                (
+                    &mut found.threatens_mate,
+                    quiet && mates_soon(&m.after, Color::White, in_a_row.min(CHECKS_OF_THREATS)),
+                ),
             ];
             for (set, so) in &mut sets {
                 set[i] |= if *so { bit } else { 0 };
@@ -84,14 +87,14 @@ struct Move {
 
 impl Move {
     /// Whether White comes out at least so many pawns ahead, or behind, however the other checks, so many times in a row or fewer, and takes.
-    fn comes_out(&self, least: i8, checks: u8) -> bool {
+    fn comes_out(&self, least: i8, in_a_row: u8) -> bool {
         let too_much = self.taken - least + 1;
         match &self.evasions {
             // Who is not in check may as well take nothing.
-            None => too_much > 0 && !ahead(&self.after, Color::Black, too_much, checks),
+            None => too_much > 0 && !ahead(&self.after, Color::Black, too_much, in_a_row),
             Some(evasions) => evasions.iter().all(|(taken, board)| {
                 let back = taken - too_much + 1;
-                back <= 0 || ahead(board, Color::White, back, checks.saturating_sub(1))
+                back <= 0 || ahead(board, Color::White, back, in_a_row.saturating_sub(1))
             }),
         }
     }
