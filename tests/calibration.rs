@@ -3,7 +3,7 @@
 use glance::play::embedded_weights;
 
 /// CRC-32 of the weights with which the numbers below were last looked at.
-const LOOKED_AT: u32 = 0x22d5_a3fe;
+const LOOKED_AT: u32 = 0xd248_de9e;
 
 /// Better weights play better at the same setting: once the dial lagged behind by 300 points, and nothing said so.
 #[test]
